@@ -54,26 +54,37 @@ func readVersions() (versions, error) {
 	if v.Etcd, err = binary.Version("go.etcd.io/etcd/server/v3"); err != nil {
 		return v, err
 	}
+	v.Commit, v.Dirty = commit()
+	return v, nil
+}
+
+// commit that the program was built of, and whether there were changes that it does not have.
+func commit() (revision string, dirty bool) {
 	if built, known := debug.ReadBuildInfo(); known {
 		for _, s := range built.Settings {
 			switch s.Key {
 			case "vcs.revision":
-				v.Commit = s.Value
+				revision = s.Value
 			case "vcs.modified":
-				v.Dirty = s.Value == "true"
+				dirty = s.Value == "true"
 			}
 		}
 	}
-	v.Commit = cmp.Or(v.Commit, "unknown")
-	return v, nil
+	return cmp.Or(revision, "unknown"), dirty
+}
+
+// builtAs is the version of this program with its commit.
+func builtAs() string {
+	revision, dirty := commit()
+	changed := ""
+	if dirty {
+		changed = ", with changes"
+	}
+	return fmt.Sprintf("transplant %s (commit %s%s)", actors.Version, revision, changed)
 }
 
 func (v versions) print(out io.Writer) error {
-	dirty := ""
-	if v.Dirty {
-		dirty = ", with changes"
-	}
-	_, err := fmt.Fprintf(out, "transplant %s (commit %s%s)\nbuilt with %s for %s\nKubernetes %s, etcd %s\n", v.Transplant,
-		v.Commit, dirty, v.Go, v.Platform, v.Kubernetes, v.Etcd)
+	_, err := fmt.Fprintf(out, "%s\nbuilt with %s for %s\nKubernetes %s, etcd %s\n", builtAs(), v.Go, v.Platform,
+		v.Kubernetes, v.Etcd)
 	return err
 }

@@ -2,7 +2,9 @@ package contract
 
 import (
 	"cmp"
+	"crypto/sha256"
 	_ "embed" // the table of clauses
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,26 +26,38 @@ const (
 	NotApplicable Outcome = "NotApplicable"
 	// NotJudged is for clauses that this version of the kit cannot see.
 	NotJudged Outcome = "NotJudged"
+	// Expected counts what is NonConformant and known to be.
+	Expected Outcome = "Expected"
 )
 
 // Finding is what was found about a clause.
 type Finding struct {
 	Outcome Outcome `json:"outcome"`
 	Reason  string  `json:"reason,omitempty"`
+	// Expected is the reason for which the clause is known to be broken (ExpectedFailure); empty if that was not expected.
+	Expected string `json:"expected,omitempty"`
+	// Points are those of the clause that is judged by crashes, each once.
+	Points []PointFinding `json:"points,omitempty"`
+}
+
+// PointFinding is what was found at a crash point.
+type PointFinding struct {
+	Point string `json:"point"`
+	Finding
 }
 
 var conforms = Finding{Outcome: Conformant}
 
 func breaks(format string, arguments ...any) Finding {
-	return Finding{NonConformant, fmt.Sprintf(format, arguments...)}
+	return Finding{Outcome: NonConformant, Reason: fmt.Sprintf(format, arguments...)}
 }
 
 func unknown(format string, arguments ...any) Finding {
-	return Finding{Unknown, fmt.Sprintf(format, arguments...)}
+	return Finding{Outcome: Unknown, Reason: fmt.Sprintf(format, arguments...)}
 }
 
 func noMatter(format string, arguments ...any) Finding {
-	return Finding{NotApplicable, fmt.Sprintf(format, arguments...)}
+	return Finding{Outcome: NotApplicable, Reason: fmt.Sprintf(format, arguments...)}
 }
 
 // Clause is a duty of an extension.
@@ -54,9 +68,14 @@ type Clause struct {
 	Text string `json:"text"`
 	// How says by what it is judged, or why it is not.
 	How string `json:"how"`
+	// Profile is the part of a published report that it counts for, one of Profiles.
+	Profile string `json:"profile"`
 	// Incident is what went wrong without it; empty if none is known.
 	Incident string `json:"incident,omitempty"`
 }
+
+// Profiles are the parts of a published report.
+var Profiles = []string{"Core", "State", "Lifecycle", "SplitBrain"}
 
 // judges are the functions that judge a clause by the record. Clauses without one are not judged.
 var judges = map[string]func(*Evidence) Finding{
@@ -109,6 +128,12 @@ var Clauses = sync.OnceValue(func() []Clause {
 	}
 	return all
 })
+
+// ClausesDigest is the SHA-256 sum of all clauses with what they are judged by.
+func ClausesDigest() string {
+	sum := sha256.Sum256(clauseTable)
+	return hex.EncodeToString(sum[:])
+}
 
 // IsJudged says whether the kit judges the clause.
 func (c Clause) IsJudged() bool { return judges[c.ID] != nil }

@@ -3,6 +3,7 @@ package contract
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +40,11 @@ func TestClauses_SayHowTheyAreJudged(t *testing.T) {
 		known[c.ID] = true
 		if saysNot := strings.HasPrefix(c.How, "Not judged: "); saysNot == c.IsJudged() || c.How == "" {
 			t.Errorf("%s is judged: %t, and says %q", c.ID, c.IsJudged(), c.How)
+		}
+	}
+	for _, c := range Clauses() {
+		if !slices.Contains(Profiles, c.Profile) {
+			t.Errorf("%s has the profile %q", c.ID, c.Profile)
 		}
 	}
 	for id := range judges {
@@ -443,8 +449,8 @@ func TestReport_Write_SaysWhatIsNotJudged(t *testing.T) {
 	if err := report.Write(&text, Clauses()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Infrastructure/t", "NOT  B4 Infrastructure/t: secrets/s is left",
-		"?    Worker/t: no object",
+	for _, want := range []string{"Infrastructure/t", "NOT   B4 Infrastructure/t: secrets/s is left",
+		"?     Worker/t: no object",
 		"not judged by this version", " A13 ", "NonConformant  x  "} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("it does not say %q:\n%s", want, text.String())

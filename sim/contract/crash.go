@@ -131,20 +131,21 @@ func (e *Evidence) CleanFinal(name string) (Final, bool) {
 
 // survivesCrashes judges what was tried alone, where a point differs. Each step counts by itself; a break first.
 func survivesCrashes(e *Evidence) Finding {
-	result := Finding{Conformant, fmt.Sprintf("%d crash points", len(e.Crashes))}
+	result := Finding{Outcome: Conformant, Reason: fmt.Sprintf("%d crash points", len(e.Crashes))}
+	var points []PointFinding
 	for _, name := range []string{Restore, Migrate} {
-		switch f := e.survivesCrashesOf(name); f.Outcome {
-		case NonConformant:
-			return f
-		case Unknown:
+		f := e.survivesCrashesOf(name)
+		points = append(f.Points, points...)
+		if f.Outcome != Conformant && result.Outcome != NonConformant {
 			result = f
 		}
 	}
 	if result.Outcome == Conformant {
 		if f := scoped(e.Walks[Clean].Steps...); f.Outcome != Conformant {
-			return f
+			result = f
 		}
 	}
+	result.Points = points
 	return result
 }
 
@@ -154,30 +155,60 @@ func (e *Evidence) survivesCrashesOf(step string) Finding {
 		_, missing := e.steps(Reconcile, step)
 		return *missing
 	}
-	tried, open := 0, []string{}
+	tried, open, broken := 0, []string{}, []string{}
+	var points []PointFinding
 	for _, c := range e.Crashes {
 		if c.Step != step {
 			continue
 		}
 		tried++
-		difference := c.Final.Differs(want)
-		switch {
-		case c.Missed:
-			open = append(open, c.Point()+": "+cmp.Or(c.Final.Missing, "nothing was interrupted"))
-		case difference != "" && c.Alone:
-			return breaks("%s: %s", c.Point(), difference)
-		case difference != "" && !e.triedAlone(c):
-			open = append(open, c.Point()+": it was not tried alone: "+difference)
+		f := e.survives(c, want)
+		switch f.Outcome {
+		case NonConformant:
+			broken = append(broken, f.Reason)
+		case Unknown:
+			open = append(open, f.Reason)
 		}
+		points = withPoint(points, PointFinding{c.Point(), f})
 	}
+	result := conforms
 	switch {
 	case tried == 0:
-		return unknown("no crash of %s was tried", step)
+		result = unknown("no crash of %s was tried", step)
+	case len(broken) > 0:
+		result = breaks("%s", broken[0])
 	case len(open) > 0:
-		return unknown("%d of %d crash points do not show it: %s", len(open), tried,
+		result = unknown("%d of %d crash points do not show it: %s", len(open), tried,
 			strings.Join(open[:min(len(open), most)], "; "))
 	}
+	result.Points = points
+	return result
+}
+
+// survives says what one try of a point shows. One that differs and was tried alone as well decides nothing.
+func (e *Evidence) survives(c Crash, want Final) Finding {
+	difference := c.Final.Differs(want)
+	switch {
+	case c.Missed:
+		return unknown("%s: %s", c.Point(), cmp.Or(c.Final.Missing, "nothing was interrupted"))
+	case difference != "" && c.Alone:
+		return breaks("%s: %s", c.Point(), difference)
+	case difference != "" && !e.triedAlone(c):
+		return unknown("%s: it was not tried alone: %s", c.Point(), difference)
+	}
 	return conforms
+}
+
+// withPoint adds what a try of a point shows; the graver counts of two tries of the same.
+func withPoint(points []PointFinding, p PointFinding) []PointFinding {
+	i := slices.IndexFunc(points, func(other PointFinding) bool { return other.Point == p.Point })
+	switch {
+	case i < 0:
+		return append(points, p)
+	case p.Outcome == NonConformant || points[i].Outcome == Conformant:
+		points[i] = p
+	}
+	return points
 }
 
 func (e *Evidence) triedAlone(point Crash) bool {

@@ -6,12 +6,37 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
-// Report is what was found about an extension.
+// Report is what was found about an extension, and how.
 type Report struct {
-	Extension string       `json:"extension"`
-	Kinds     []KindReport `json:"kinds"`
+	Extension string `json:"extension"`
+	// File of the extension, as it was given.
+	File string `json:"file"`
+	// Programs that were tried.
+	Programs []Program `json:"programs,omitempty"`
+	// Version of the kit.
+	Version string `json:"version"`
+	// Started and Seconds are of the whole run.
+	Started time.Time `json:"started"`
+	Seconds float64   `json:"seconds"`
+	// Multiplier of all waits.
+	Multiplier int `json:"timeoutMultiplier"`
+	// Reconciles are all kinds of the extension, each with its type; those that flags leave out are not in Kinds.
+	Reconciles []string `json:"reconciles"`
+	// Clauses are the ids of those that flags have not left out.
+	Clauses []string     `json:"clauses"`
+	Kinds   []KindReport `json:"kinds"`
+	// Outdated are expected failures that were judged and did not fail.
+	Outdated []ExpectedFailure `json:"outdated,omitempty"`
+}
+
+// Program of an extension.
+type Program struct {
+	Name string `json:"name"` // of the file
+	// SHA256 is its digest, in hexadecimal digits.
+	SHA256 string `json:"sha256"`
 }
 
 // KindReport is what was found about one of its kinds.
@@ -33,18 +58,26 @@ func Judge(e *Evidence, clauses []Clause) KindReport {
 		if judge := judges[c.ID]; judge != nil {
 			report.Findings[c.ID] = judge(e)
 		} else {
-			report.Findings[c.ID] = Finding{NotJudged, c.How}
+			report.Findings[c.ID] = Finding{Outcome: NotJudged, Reason: c.How}
 		}
 	}
 	return report
 }
 
-// Counts of outcomes over all kinds.
+// Shown is the outcome, but for what is known to be broken.
+func (f Finding) Shown() Outcome {
+	if f.Expected != "" {
+		return Expected
+	}
+	return f.Outcome
+}
+
+// Counts of outcomes over all kinds. What is known to be broken counts as Expected alone.
 func (r Report) Counts() map[Outcome]int {
 	counts := map[Outcome]int{}
 	for _, kind := range r.Kinds {
 		for _, f := range kind.Findings {
-			counts[f.Outcome]++
+			counts[f.Shown()]++
 		}
 		if kind.Reason != "" {
 			counts[Unknown]++
@@ -53,19 +86,23 @@ func (r Report) Counts() map[Outcome]int {
 	return counts
 }
 
-// Outcome of all: NonConformant if any clause is, Unknown if something that applies was not seen, else Conformant.
+// Outcome of all: NonConformant if any clause is and was not expected to be, Unknown if something that applies was not
+// seen, else Conformant.
 func (r Report) Outcome() Outcome {
 	switch counts := r.Counts(); {
 	case counts[NonConformant] > 0:
 		return NonConformant
-	case counts[Unknown] > 0 || counts[Conformant] == 0:
+	case counts[Unknown] > 0 || counts[Conformant]+counts[Expected] == 0:
 		return Unknown
 	}
 	return Conformant
 }
 
-// cells of the table.
-var cells = map[Outcome]string{Conformant: "ok", NonConformant: "NOT", Unknown: "?", NotApplicable: "-"}
+// Cell is what a table shows of the finding.
+func (f Finding) Cell() string { return cells[f.Shown()] }
+
+var cells = map[Outcome]string{Conformant: "ok", NonConformant: "NOT", Expected: "known", Unknown: "?",
+	NotApplicable: "-"}
 
 // Write writes a table of clauses and kinds, and what is to be said about what is not Conformant. Clauses that are not
 // judged are named in one line.
@@ -84,7 +121,7 @@ func (r Report) Write(to io.Writer, clauses []Clause) error {
 		}
 		fmt.Fprint(table, c.ID)
 		for _, kind := range r.Kinds {
-			cell := cells[kind.Findings[c.ID].Outcome]
+			cell := kind.Findings[c.ID].Cell()
 			if kind.Reason != "" {
 				cell = "?"
 			}
@@ -101,23 +138,29 @@ func (r Report) Write(to io.Writer, clauses []Clause) error {
 			strings.Join(unjudged, " "))
 	}
 	counts := r.Counts()
-	fmt.Fprintf(to, "\n%s  %s  %d ok, %d not, %d unknown, %d do not apply\n", r.Outcome(), r.Extension, counts[Conformant],
-		counts[NonConformant], counts[Unknown], counts[NotApplicable])
+	fmt.Fprintf(to, "\n%s  %s  %d ok, %d not, %d known, %d unknown, %d do not apply\n", r.Outcome(), r.Extension,
+		counts[Conformant], counts[NonConformant], counts[Expected], counts[Unknown], counts[NotApplicable])
+	for _, x := range r.Outdated {
+		fmt.Fprintln(to, x.Remedy())
+	}
 	return nil
 }
 
 // writeReasons names the worst first.
 func (r Report) writeReasons(to io.Writer, clauses []Clause) {
-	for _, outcome := range []Outcome{NonConformant, Unknown, NotApplicable} {
+	for _, outcome := range []Outcome{NonConformant, Expected, Unknown, NotApplicable} {
 		same := map[string][]string{} // clauses, by kind and reason
 		var order []string
 		for _, kind := range r.Kinds {
 			if outcome == Unknown && kind.Reason != "" {
-				fmt.Fprintf(to, "\n?    %s: %s\n", kind.Name(), kind.Reason)
+				fmt.Fprintf(to, "\n?     %s: %s\n", kind.Name(), kind.Reason)
 			}
 			for _, c := range clauses {
-				if f := kind.Findings[c.ID]; f.Outcome == outcome {
+				if f := kind.Findings[c.ID]; f.Shown() == outcome {
 					key := kind.Name() + ": " + f.Reason
+					if f.Expected != "" {
+						key += " (expected: " + f.Expected + ")"
+					}
 					if !slices.Contains(order, key) {
 						order = append(order, key)
 					}
@@ -129,14 +172,15 @@ func (r Report) writeReasons(to io.Writer, clauses []Clause) {
 			fmt.Fprintln(to)
 		}
 		for _, key := range order {
-			fmt.Fprintf(to, "%-4s %s %s\n", cells[outcome], strings.Join(same[key], " "), key)
+			fmt.Fprintf(to, "%-5s %s %s\n", cells[outcome], strings.Join(same[key], " "), key)
 		}
 	}
 }
 
 // Explain writes what a clause is.
 func (c Clause) Explain(to io.Writer) {
-	fmt.Fprintf(to, "%s  %s\n\nwritten in   %s\njudged by    %s\n", c.ID, c.Text, c.Reference(), c.How)
+	fmt.Fprintf(to, "%s  %s\n\nwritten in   %s\nprofile      %s\njudged by    %s\n", c.ID, c.Text, c.Reference(),
+		c.Profile, c.How)
 	if c.Incident != "" {
 		fmt.Fprintf(to, "incident     %s\n", c.Incident)
 	}

@@ -33,6 +33,9 @@ var (
 	indexAssets = assets{Style: template.CSS(join("*.css")), Script: script("index/*.js")}
 )
 
+// Style is that of all pages, for those of others.
+func Style() template.CSS { return theAssets.Style }
+
 // script of the embedded files that match; their names are nobody else's.
 func script(pattern string) template.JS {
 	return template.JS("(() => {\n\"use strict\";\n" + join(pattern) + "})();\n")

@@ -2,10 +2,13 @@ package contract
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -21,6 +24,10 @@ import (
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment/backend"
 	"github.com/transplant-sim/transplant/sim/contract"
+	"github.com/transplant-sim/transplant/sim/contract/results"
+	"github.com/transplant-sim/transplant/sim/junit"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/report"
 )
 
 // options of the command.
@@ -29,13 +36,16 @@ type options struct {
 	clauses    []string
 	kinds      []string
 	points     string
+	expected   string
 	out        string
 	multiplier int
+	version    func() string
 }
 
-// NewCommand is the command `contract`.
-func NewCommand() *cobra.Command {
-	o := &options{}
+// NewCommand is the command `contract`, of a program of this version, with the files of the catalogue, which has the
+// schemas.
+func NewCommand(version func() string, files fs.FS) *cobra.Command {
+	o := &options{version: version}
 	command := &cobra.Command{
 		Use:   "contract FILE",
 		Short: "Try an extension against the contract between gardenlets and extensions, clause by clause",
@@ -47,10 +57,12 @@ migrate, restore on the other seed, delete. Then it kills the extension at each 
 restore. It needs no scenario; there is no garden, and there is no control plane of a shoot.
 
 The exit code is 0 for Conformant, 1 for NonConformant, 2 for an error, and 3 if nothing breaks a
-clause and some that apply could not be judged. docs/contract-kit.md says more.`,
+clause and some that apply could not be judged. What --expected-failures lists counts as known, and
+the exit code is 1 if it did not fail. docs/contract-kit.md says more.`,
 		Example: `  transplant contract my-extension.yaml
   transplant contract my-extension.yaml --kind Network --clause B4,B17
   transplant contract my-extension.yaml --points none      # without crashes
+  transplant contract init --kinds Network                 # a first FILE
   transplant contract explain B4                           # what a clause is, and how it is judged`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -66,10 +78,12 @@ clause and some that apply could not be judged. docs/contract-kit.md says more.`
 	flags.StringSliceVar(&o.kinds, "kind", nil, "try only these kinds; may be repeated")
 	flags.StringVar(&o.points, "points", "all",
 		"crash points to try: all, or none, which leaves "+contract.ByCrashes+" out")
+	flags.StringVar(&o.expected, "expected-failures", "",
+		"YAML file of clauses that the extension is known to break, each with a reason")
 	flags.StringVar(&o.out, "out", "", "folder for report and logs (default out/contract/<extension>)")
 	flags.IntVar(&o.multiplier, "timeout-multiplier", 1,
 		"multiplies all waits; 2 or 3 on a slow or busy machine")
-	command.AddCommand(newExplain())
+	command.AddCommand(newExplain(), newInit(files))
 	return command
 }
 
@@ -109,14 +123,18 @@ func (o *options) selected() ([]contract.Clause, error) {
 	}
 	var found []contract.Clause
 	for _, wanted := range o.clauses {
-		before := len(found)
+		known := false
 		for _, c := range contract.Clauses() {
 			isGroup := len(wanted) == 1 && strings.EqualFold(c.ID[:1], wanted)
-			if isGroup || strings.EqualFold(c.ID, wanted) {
+			if !isGroup && !strings.EqualFold(c.ID, wanted) {
+				continue
+			}
+			known = true
+			if !slices.Contains(found, c) {
 				found = append(found, c)
 			}
 		}
-		if len(found) == before {
+		if !known {
 			return nil, fmt.Errorf("--clause: there is no clause %q; docs/contract.md has all, such as B4", wanted)
 		}
 	}
@@ -151,10 +169,19 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 	if len(subjects)+len(without) == 0 {
 		return fmt.Errorf("--kind: the extension %s does not reconcile %s", e.Name, strings.Join(o.kinds, ", "))
 	}
+	found, err := o.newReport(e, clauses)
+	if err != nil {
+		return err
+	}
+	var expected []contract.ExpectedFailure
+	if o.expected != "" {
+		if expected, err = contract.ReadExpected(o.expected, found.Reconciles); err != nil {
+			return err
+		}
+	}
 	if o.out == "" {
 		o.out = filepath.Join("out", "contract", e.Name)
 	}
-	report := contract.Report{Extension: e.Name}
 	if len(subjects) > 0 {
 		evidence, err := o.onSeeds(ctx, prepared, subjects, out)
 		if len(evidence) > 0 { // an error may be understood by it
@@ -164,35 +191,85 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 			return err
 		}
 		for _, one := range evidence {
-			report.Kinds = append(report.Kinds, contract.Judge(one, clauses))
+			found.Kinds = append(found.Kinds, contract.Judge(one, clauses))
 		}
 	}
-	report.Kinds = append(report.Kinds, without...)
-	if err := o.write("report.json", report); err != nil {
+	found.Kinds = append(found.Kinds, without...)
+	found.Expect(expected)
+	found.Seconds = time.Since(found.Started).Seconds()
+	return o.finish(out, found, clauses)
+}
+
+// newReport says what is tried, and how.
+func (o *options) newReport(e landscape.Extension, clauses []contract.Clause) (contract.Report, error) {
+	r := contract.Report{Extension: e.Name, File: o.file, Version: o.version(), Started: time.Now(),
+		Multiplier: o.multiplier}
+	for _, resource := range e.Resources {
+		r.Reconciles = append(r.Reconciles, resource.Key())
+	}
+	for _, c := range clauses {
+		r.Clauses = append(r.Clauses, c.ID)
+	}
+	for _, program := range e.Programs() {
+		file, err := os.Open(program.Binary)
+		if err != nil {
+			return r, fmt.Errorf("read the program: %w", err)
+		}
+		sum := sha256.New()
+		_, err = io.Copy(sum, file)
+		if err = errors.Join(err, file.Close()); err != nil {
+			return r, fmt.Errorf("read the program: %w", err)
+		}
+		r.Programs = append(r.Programs, contract.Program{Name: filepath.Base(program.Binary),
+			SHA256: hex.EncodeToString(sum.Sum(nil))})
+	}
+	return r, nil
+}
+
+// finish writes the results. The error has the exit code.
+func (o *options) finish(out io.Writer, found contract.Report, clauses []contract.Clause) error {
+	if err := o.write("report.json", found); err != nil {
 		return err
 	}
-	if err := report.Write(out, clauses); err != nil {
+	files, err := results.Files(found, report.Style())
+	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "  report, record and logs are in %s\n", o.out)
-	switch report.Outcome() {
-	case contract.NonConformant:
+	for name, content := range files {
+		if err := o.writeFile(name, content); err != nil {
+			return err
+		}
+	}
+	if err := found.Write(out, clauses); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "  %s, %s, %s, %s, record and logs are in %s\n", results.PageName, junit.FileName,
+		results.PublishedName, results.BadgeName, o.out)
+	switch outcome := found.Outcome(); {
+	case outcome == contract.NonConformant:
 		return &exitError{1, "the extension does not keep the contract"}
-	case contract.Unknown:
+	case len(found.Outdated) > 0:
+		return &exitError{1, "what is listed as an expected failure did not fail: remove the entries named above"}
+	case outcome == contract.Unknown:
 		return &exitError{3, "not all clauses that apply could be judged"}
 	}
 	return nil
 }
 
 func (o *options) write(name string, content any) error {
-	if err := os.MkdirAll(o.out, 0o755); err != nil {
-		return fmt.Errorf("make the folder of --out: %w", err)
-	}
 	text, err := json.MarshalIndent(content, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
 	}
-	if err := os.WriteFile(filepath.Join(o.out, name), append(text, '\n'), 0o600); err != nil {
+	return o.writeFile(name, append(text, '\n'))
+}
+
+// writeFile for the user alone: errors of an extension, and the record, may have credentials.
+func (o *options) writeFile(name string, content []byte) error {
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return fmt.Errorf("make the folder of --out: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(o.out, name), content, 0o600); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil

@@ -3,6 +3,7 @@ package contract
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,8 @@ import (
 
 func TestSelected_Flags_NameClausesAndGroups(t *testing.T) {
 	t.Parallel()
-	for flag, want := range map[string]string{"b4,B17": "B4 B17", "G": "G1 G2 G3 G4", "e1": "E1"} {
+	for flag, want := range map[string]string{"b4,B17": "B4 B17", "G": "G1 G2 G3 G4", "e1": "E1",
+		"G3,G,g4": "G3 G1 G2 G4"} {
 		found, err := (&options{clauses: strings.Split(flag, ",")}).selected()
 		var got []string
 		for _, c := range found {
@@ -148,6 +150,40 @@ func TestManagedIn_OnlyTheEmptyClass(t *testing.T) {
 	want := []contract.Managed{{Name: "a", KeepObjects: true, Deleted: true}, {Name: "c"}}
 	if diff := cmp.Diff(want, managedIn(o, "n")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The exit code says whether there is something to do. What was known is not; an entry that is outdated is.
+func TestFinish_ExitCode(t *testing.T) {
+	t.Parallel()
+	kept, broken := contract.Finding{Outcome: contract.Conformant}, contract.Finding{Outcome: contract.NonConformant}
+	open, listed := contract.Finding{Outcome: contract.Unknown}, []contract.ExpectedFailure{{Clause: "B4", Reason: "r"}}
+	for name, c := range map[string]struct {
+		findings map[string]contract.Finding
+		expected []contract.ExpectedFailure
+		want     int
+	}{
+		"all kept":                 {map[string]contract.Finding{"B4": kept}, nil, 0},
+		"broken":                   {map[string]contract.Finding{"B4": broken, "A1": open}, nil, 1},
+		"known":                    {map[string]contract.Finding{"B4": broken, "A1": kept}, listed, 0},
+		"known, and one more":      {map[string]contract.Finding{"B4": broken, "A1": broken}, listed, 1},
+		"known, and one unknown":   {map[string]contract.Finding{"B4": broken, "A1": open}, listed, 3},
+		"outdated":                 {map[string]contract.Finding{"B4": kept}, listed, 1},
+		"outdated, one unknown":    {map[string]contract.Finding{"B4": kept, "A1": open}, listed, 1},
+		"listed, and not judged":   {map[string]contract.Finding{"A1": kept}, listed, 0},
+		"listed, and not seen yet": {map[string]contract.Finding{"A1": kept, "B4": open}, listed, 3},
+	} {
+		report := contract.Report{Extension: "x", Reconciles: []string{"Network/n"},
+			Kinds: []contract.KindReport{{Kind: "Network", Type: "n", Findings: c.findings}}}
+		report.Expect(c.expected)
+		err := (&options{out: t.TempDir()}).finish(io.Discard, report, contract.Clauses())
+		got, coder := 0, (*exitError)(nil)
+		if errors.As(err, &coder) {
+			got = coder.ExitCode()
+		}
+		if got != c.want || err != nil && coder == nil {
+			t.Errorf("%s: exit code %d, want %d: %v", name, got, c.want, err)
+		}
 	}
 }
 
