@@ -131,8 +131,9 @@ func formError(path string, err error) error {
 	}
 	var errs []error
 	for _, e := range all.Errors {
+		what, _, _ := strings.Cut(e.Message, " in type ") // which is one of this program
 		errs = append(errs, fmt.Errorf("%s:%d: %s; the file has apiVersion, kind and failures, a list of entries with "+
-			"clause, kind, point and reason", path, max(e.Mark.Line, 1), e.Message))
+			"clause, kind, point and reason", path, max(e.Mark.Line, 1), what))
 	}
 	return errors.Join(errs...)
 }

@@ -32,7 +32,7 @@ func TestReadExpected_Mistakes_NameLineFieldAndRemedy(t *testing.T) {
 		expectedHead + "- {clause: Z9, reason: r}":               "known.yaml:4: failures[0].clause: there is no clause",
 		expectedHead + "- {clause: B4, kind: Netwrk, reason: r}": "failures[0].kind: the extension does not",
 		expectedHead + "- {clause: B4, kind: Network/x}":         "known.yaml:4: failures[0].reason: is missing; say why",
-		expectedHead + "- {clause: B4, reasn: r}":                "known.yaml:4: field reasn not found",
+		expectedHead + "- {clause: B4, reasn: r}":                "known.yaml:4: field reasn not found; the file",
 		expectedHead + "- {clause: [B4], reason: r}":             "known.yaml:4: ",
 		expectedHead + "- {clause: B4, point: p, reason: r}":     "failures[0].point: only B17 has crash points",
 		expectedHead + "- {clause: B17, point: late, reason: r}": `there is no point "late"; one is "migrate after write 3"`,
