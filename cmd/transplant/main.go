@@ -124,7 +124,7 @@ breaks things on purpose, and judges each run from what was recorded.`,
 	add(forResults, run.NewJudgeCommand(), run.NewReportCommand(), run.NewProfileCommand(), run.NewTrendCommand(),
 		run.NewMergeCommand(), newDashboards())
 	add(forLandscapes, append(cli.NewCommands(configure), checkpoints)...)
-	add(forOther, explain.NewCommand(), newVersion())
+	add(forOther, explain.NewCommand(), newVersion(), newMan())
 	add(programs,
 		actors.NewGardenControllerManager(), actors.NewGardenlet(),
 		extension.NewCommand(), machine.NewCommand(cloudControllers), gateway.NewCommand(),

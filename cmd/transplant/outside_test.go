@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -131,6 +133,34 @@ func TestHelp_Programs_OnlyWithAll(t *testing.T) {
 		if strings.Contains(out, "supervise ") {
 			t.Errorf("%v shows a command that is for nobody:\n%s", c.args, out)
 		}
+	}
+}
+
+// Every command for people has a page, and programs have none.
+func TestMan_EveryCommandForPeople_HasAPage(t *testing.T) {
+	outside(t)
+	if out, err := say(t, "man", "pages"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	looked := 0
+	var walk func(command *cobra.Command)
+	walk = func(command *cobra.Command) {
+		page, err := os.ReadFile("pages/" + strings.ReplaceAll(command.CommandPath(), " ", "-") + ".1")
+		if command.Hidden != errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is hidden: %t; its page: %v", command.CommandPath(), command.Hidden, err)
+		}
+		if looked++; command.Name() == "run" && !regexp.MustCompile(`\ntimeline\.jsonl {2,}everything`).Match(page) {
+			t.Errorf("the page of run has no table:\n%s", page)
+		}
+		for _, child := range command.Commands() {
+			if !command.Hidden {
+				walk(child)
+			}
+		}
+	}
+	walk(newCommand())
+	if looked < 40 {
+		t.Errorf("%d commands were looked at", looked)
 	}
 }
 
