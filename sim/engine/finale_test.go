@@ -143,15 +143,18 @@ func (s *scribbling) Ready(ctx context.Context) error {
 	return s.seed.Patch(ctx, note, client.RawPatch(types.MergePatchType, []byte(patch)))
 }
 
-// While the landscape's own actors write, something may come; a third-party extension may be silent before.
+// While the landscape's own actors write, something may come, but not for ever; a third-party extension may be silent
+// before.
 func TestFirstInventories_SomebodyWrites_AreTakenAfterwards(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		extensions []landscape.Extension
+		quiet      time.Duration
 		want       int // looks
 	}{
-		"own actors":            {nil, 4},
-		"third-party extension": {[]landscape.Extension{{Name: "acme"}}, 2},
+		"own actors":            {nil, time.Hour, 4},
+		"without an end":        {nil, time.Nanosecond, 2},
+		"third-party extension": {[]landscape.Extension{{Name: "acme"}}, time.Nanosecond, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -165,7 +168,7 @@ func TestFirstInventories_SomebodyWrites_AreTakenAfterwards(t *testing.T) {
 			}
 			i := inventories{&scope{Options: Options{
 				Scenario: &scenario.Scenario{}, World: w, Journal: timeline.NewJournal(clock.RealClock{}, nil),
-				Clock: clock.RealClock{}, Patience: Patience{Round: time.Nanosecond, Quiet: time.Nanosecond},
+				Clock: clock.RealClock{}, Patience: Patience{Round: time.Nanosecond, Quiet: c.quiet},
 			}}}
 			i.Scenario.Spec.Landscape.Extensions = c.extensions
 			i.Patience.fill()

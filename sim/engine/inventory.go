@@ -26,7 +26,7 @@ type settleRule struct {
 	names func([]timeline.Event) []string
 	// versions, if there are any, are of what names has: two looks that agree in both are enough, without the quiet time,
 	// for then nobody is at work.
-	versions func() []string
+	versions func() inventory.Versions
 	// quiet is for how long it must not change. Two looks have to agree in any case: one proves nothing, however late it
 	// comes.
 	quiet time.Duration
@@ -54,14 +54,15 @@ func (e *unsettledError) Error() string {
 func (s settleRule) settled(ctx context.Context, by clock.Clock, round time.Duration) (*timeline.Journal, error) {
 	began := by.Now()
 	var first, since time.Time // the first look in a row that succeeded, and the first that saw what the last one did
-	var before, changed, versionsBefore []string
+	var before, changed []string
+	var versionsBefore inventory.Versions
 	for {
 		memory := timeline.NewJournal(clock.RealClock{}, nil)
 		err := s.look(ctx, memory)
 		now, quiet := s.names(memory.Events()), s.quiet
 		if s.versions != nil {
 			versions := s.versions()
-			if slices.Equal(versionsBefore, versions) {
+			if maps.Equal(versionsBefore, versions) {
 				quiet = 0
 			}
 			versionsBefore = versions
@@ -133,7 +134,7 @@ func (i inventories) first(ctx context.Context) error {
 			versions, err = i.take(ctx, timeline.Before, to)
 			return errors.Join(err, checkReadable(to.Events()), i.addGarden(ctx, versions))
 		},
-		names: lasting, versions: func() []string { return versions.List() }, quiet: writtenFor * i.Patience.Quiet,
+		names: lasting, versions: func() inventory.Versions { return versions }, quiet: writtenFor * i.Patience.Quiet,
 		failing: i.Patience.SetUp, changing: i.Patience.SetUp,
 	}
 	if len(i.Scenario.Spec.Landscape.Extensions) > 0 {

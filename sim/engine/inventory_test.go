@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/clock"
 
+	"github.com/transplant-sim/transplant/sim/probe/inventory"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -89,9 +90,15 @@ func TestSettled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			look, taken := scripted(c.looks...)
-			var versions func() []string
+			var versions func() inventory.Versions
 			if c.versions != nil {
-				versions = func() []string { return c.versions[min(*taken, len(c.versions))-1] }
+				versions = func() inventory.Versions {
+					all := inventory.Versions{}
+					for _, name := range c.versions[min(*taken, len(c.versions))-1] {
+						all[name] = "1"
+					}
+					return all
+				}
 			}
 			memory, err := settleRule{
 				look: look, names: lasting, versions: versions, quiet: c.quiet, failing: 10 * time.Second,

@@ -95,14 +95,6 @@ func nodeSpecs(ctx context.Context, config *rest.Config, items []foundItem) (map
 	}
 }
 
-// List names each object with its version.
-func (v Versions) List() (all []string) {
-	for object, version := range v {
-		all = append(all, object+" "+version)
-	}
-	return all
-}
-
 // Moved says what is not as it was when v was taken, in order.
 func (v Versions) Moved(now Versions) []string {
 	var moved []string
