@@ -31,6 +31,8 @@ func newStatus(configure Configure) *cobra.Command {
 				return err
 			case watching && !form.Is(output.Text):
 				return errors.New("--watch prints lines of text: leave --output out")
+			case timeout < 0:
+				return fmt.Errorf("--timeout %s: must be positive", timeout)
 			case !watching && timeout != 0:
 				return fmt.Errorf("--timeout %s: is how long to watch: add --watch, or leave it out", timeout)
 			case watching:

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -14,7 +16,7 @@ import (
 )
 
 // watchPoll is how often a landscape that is watched is looked at.
-const watchPoll = 500 * time.Millisecond
+const watchPoll = time.Second
 
 // watch prints a landscape, and then a line for each change, until the context or the time is over, or the landscape
 // has ended. That is an error. A timeout of 0 is none.
@@ -27,7 +29,10 @@ func watch(ctx context.Context, out io.Writer, of watched, timeout time.Duration
 		defer cancel()
 	}
 	now, err := of.look(ctx)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil // as it was asked for
+	case err != nil:
 		return err
 	}
 	if err := now.print(out); err != nil && !errors.Is(err, errUnhealthy) { // what has ended may come back
@@ -81,7 +86,7 @@ func (s status) changes(seen map[string]string) (lines []string) {
 		is := fmt.Sprintf("%s  epoch %s  %s", one.Seed, one.epoch(), one.LastOperation)
 		note("shoot "+one.Name, strings.Join(append([]string{is}, one.LastErrors...), "; "))
 	}
-	for what := range seen {
+	for _, what := range slices.Sorted(maps.Keys(seen)) {
 		if strings.HasPrefix(what, "shoot ") && !there[what] {
 			delete(seen, what)
 			lines = append(lines, what+"  is gone")

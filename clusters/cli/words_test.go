@@ -183,8 +183,9 @@ func TestStatus_Watch_PrintsChanges(t *testing.T) {
 		t.Errorf("got %q in\n%s\nwant\n%s", got, &out, want)
 	}
 	for arguments, want := range map[string]string{
-		"-w -o json":   "error: --watch prints lines of text: leave --output out",
-		"--timeout 1s": "error: --timeout 1s: is how long to watch: add --watch, or leave it out",
+		"-w -o json":       "error: --watch prints lines of text: leave --output out",
+		"-w --timeout -1s": "error: --timeout -1s: must be positive",
+		"--timeout 1s":     "error: --timeout 1s: is how long to watch: add --watch, or leave it out",
 	} {
 		if got := say(t, append([]string{"status"}, strings.Fields(arguments)...)...); got != want {
 			t.Errorf("%s: %q, want %q", arguments, got, want)

@@ -26,7 +26,7 @@ const (
 	NotApplicable Outcome = "NotApplicable"
 	// NotJudged is for clauses that this version of the kit cannot see.
 	NotJudged Outcome = "NotJudged"
-	// Expected counts what is NonConformant and known to be.
+	// Expected is what is NonConformant and known to be, and a report in which nothing else is wrong.
 	Expected Outcome = "Expected"
 )
 
@@ -36,6 +36,8 @@ type Finding struct {
 	Reason  string  `json:"reason,omitempty"`
 	// Expected is the reason for which the clause is known to be broken (ExpectedFailure); empty if that was not expected.
 	Expected string `json:"expected,omitempty"`
+	// Open says what the record does not show of a clause that is broken elsewhere.
+	Open string `json:"open,omitempty"`
 	// Points are those of the clause that is judged by crashes, each once.
 	Points []PointFinding `json:"points,omitempty"`
 }

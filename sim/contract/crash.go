@@ -133,9 +133,16 @@ func (e *Evidence) CleanFinal(name string) (Final, bool) {
 func survivesCrashes(e *Evidence) Finding {
 	result := Finding{Outcome: Conformant, Reason: fmt.Sprintf("%d crash points", len(e.Crashes))}
 	var points []PointFinding
+	var open []string
 	for _, name := range []string{Restore, Migrate} {
 		f := e.survivesCrashesOf(name)
 		points = append(f.Points, points...)
+		if f.Outcome == Unknown {
+			f.Open = f.Reason
+		}
+		if f.Open != "" {
+			open = append(open, f.Open)
+		}
 		if f.Outcome != Conformant && result.Outcome != NonConformant {
 			result = f
 		}
@@ -144,6 +151,9 @@ func survivesCrashes(e *Evidence) Finding {
 		if f := scoped(e.Walks[Clean].Steps...); f.Outcome != Conformant {
 			result = f
 		}
+	}
+	if result.Open = ""; result.Outcome == NonConformant {
+		result.Open = strings.Join(open, "; ")
 	}
 	result.Points = points
 	return result
@@ -171,15 +181,19 @@ func (e *Evidence) survivesCrashesOf(step string) Finding {
 		}
 		points = withPoint(points, PointFinding{c.Point(), f})
 	}
-	result := conforms
+	result, unseen := conforms, ""
+	if len(open) > 0 {
+		unseen = fmt.Sprintf("%d of %d crash points do not show it: %s", len(open), tried,
+			strings.Join(open[:min(len(open), most)], "; "))
+	}
 	switch {
 	case tried == 0:
 		result = unknown("no crash of %s was tried", step)
 	case len(broken) > 0:
 		result = breaks("%s", broken[0])
-	case len(open) > 0:
-		result = unknown("%d of %d crash points do not show it: %s", len(open), tried,
-			strings.Join(open[:min(len(open), most)], "; "))
+		result.Open = unseen
+	case unseen != "":
+		result = unknown("%s", unseen)
 	}
 	result.Points = points
 	return result

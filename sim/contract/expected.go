@@ -65,8 +65,8 @@ func (x ExpectedFailure) Covers(name string) bool {
 
 const maxExpected = 1 << 20 // bytes of a file
 
-// expectedVersion is that of all files of this project.
-const expectedVersion = "transplant.dev/v1alpha1"
+// APIVersion is that of all files of this project.
+const APIVersion = "transplant.dev/v1alpha1"
 
 // ReadExpected reads a file of expected failures of an extension that has these kinds, each with its type, such as
 // Network/calico. The error has a line for each mistake.
@@ -87,8 +87,8 @@ func ReadExpected(path string, kinds []string) ([]ExpectedFailure, error) {
 	mistake := func(line int, field, message string) {
 		errs = append(errs, fmt.Errorf("%s:%d: %s: %s", path, line, field, message))
 	}
-	if file.APIVersion != expectedVersion {
-		mistake(1, "apiVersion", fmt.Sprintf("must be %s, and not %q", expectedVersion, file.APIVersion))
+	if file.APIVersion != APIVersion {
+		mistake(1, "apiVersion", fmt.Sprintf("must be %s, and not %q", APIVersion, file.APIVersion))
 	}
 	if file.Kind != ExpectedKind {
 		mistake(1, "kind", fmt.Sprintf("must be %s, and not %q", ExpectedKind, file.Kind))

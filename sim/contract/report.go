@@ -72,12 +72,16 @@ func (f Finding) Shown() Outcome {
 	return f.Outcome
 }
 
-// Counts of outcomes over all kinds. What is known to be broken counts as Expected alone.
+// Counts of outcomes over all kinds. What is known to be broken counts as Expected; if something of the clause is open
+// besides, as Unknown, too.
 func (r Report) Counts() map[Outcome]int {
 	counts := map[Outcome]int{}
 	for _, kind := range r.Kinds {
 		for _, f := range kind.Findings {
 			counts[f.Shown()]++
+			if f.Expected != "" && f.Open != "" {
+				counts[Unknown]++
+			}
 		}
 		if kind.Reason != "" {
 			counts[Unknown]++
@@ -87,13 +91,15 @@ func (r Report) Counts() map[Outcome]int {
 }
 
 // Outcome of all: NonConformant if any clause is and was not expected to be, Unknown if something that applies was not
-// seen, else Conformant.
+// seen, Expected if only what is known to be broken is, else Conformant.
 func (r Report) Outcome() Outcome {
 	switch counts := r.Counts(); {
 	case counts[NonConformant] > 0:
 		return NonConformant
 	case counts[Unknown] > 0 || counts[Conformant]+counts[Expected] == 0:
 		return Unknown
+	case counts[Expected] > 0:
+		return Expected
 	}
 	return Conformant
 }
@@ -160,6 +166,9 @@ func (r Report) writeReasons(to io.Writer, clauses []Clause) {
 					key := kind.Name() + ": " + f.Reason
 					if f.Expected != "" {
 						key += " (expected: " + f.Expected + ")"
+					}
+					if f.Open != "" {
+						key += " (unknown: " + f.Open + ")"
 					}
 					if !slices.Contains(order, key) {
 						order = append(order, key)

@@ -29,7 +29,8 @@ have.
 
 These are mistakes, too:
 
-- Something that the backend cannot do, as in the command run. Give the --backend of your runs.
+- Something that the backend cannot do, as in the command run. Give the --backend of your runs. It is
+  looked for once there is no other mistake.
 - A goal or a deadline that the file's own settings put out of reach. The command run only warns of it.
 
 The command warns of promises that the scenario never tests, and of fields of an extension's

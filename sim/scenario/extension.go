@@ -42,8 +42,8 @@ type ExtensionMetadata struct {
 	Name string `json:"name"`
 }
 
-// maxExtensionName keeps an extension's name inside the names that are made of it.
-const maxExtensionName = 40
+// MaxExtensionName is in bytes, and keeps an extension's name inside the names that are made of it.
+const MaxExtensionName = 40
 
 // ParseExtension reads a file about an extension and checks it: one of this kind, or the ControllerRegistration and
 // ControllerDeployment that the extension has for Gardener. The path of its program is absolute then.
@@ -101,7 +101,7 @@ func parseRegistration(path string) (landscape.Extension, error) {
 // check also reads the files that the extension names, which lie in a folder.
 func (e *ExtensionDeployment) check(folder string) field.ErrorList {
 	e.Spec.Name = e.Metadata.Name
-	errs := checkHead(e.APIVersion, e.Kind, ExtensionKind, e.Metadata.Name, maxExtensionName)
+	errs := checkHead(e.APIVersion, e.Kind, ExtensionKind, e.Metadata.Name, MaxExtensionName)
 	spec := field.NewPath("spec")
 	registered := e.readRegistered(folder)
 	if !registered || len(e.Spec.Resources) > 0 || len(e.registered) == 0 { // else they could not be read

@@ -73,12 +73,15 @@ func (u Unread) in(path string) bool {
 }
 
 // lacks says whether a field could not be read as a whole. One that is not in the file may be what an unknown field
-// beside it means.
+// beside it means, or what one beside a field around it means.
 func (u Unread) lacks(path string) bool {
+	if path == "" {
+		return slices.Contains(u.paths, "")
+	}
 	_, given := u.given[path]
 	return slices.ContainsFunc(u.paths, func(wrong string) bool {
 		return isPart(path, wrong) || !given && parent(wrong) == parent(path)
-	})
+	}) || !given && u.lacks(parent(path))
 }
 
 // partOf a file in which one mistake may be the consequence of another.

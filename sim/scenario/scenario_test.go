@@ -874,6 +874,18 @@ func TestMistakes_InSeveralParts_AreReportedTogether(t *testing.T) {
 			[]string{"shoots:", "shots:", "rpo: {max: 2s}", "lostWrites: {max: 100001}"},
 			[]string{"f:9: spec.landscape.shots: unknown field", "f:21: spec.measure.lostWrites.max: Invalid value: 100001"},
 		},
+		"the landscape as a whole": {
+			[]string{"landscape:", "landscap:"},
+			[]string{`f:7: spec.landscap: unknown field; did you mean "landscape"?`},
+		},
+		"the metadata": {
+			[]string{"metadata:", "metadat:"},
+			[]string{`f:3: metadat: unknown field; did you mean "metadata"?`},
+		},
+		"all": {
+			[]string{"spec:", "spek:"},
+			[]string{`f:5: spek: unknown field; did you mean "spec"?`},
+		},
 		"the landscape and the steps": {
 			[]string{"shoots:", "settings: {dnsTTL: 1500ms}\n    shoots:", "migrate: {shoot: alpha", "migrate: {shoot: alfa",
 				"workers: 3", "workers: 101"},

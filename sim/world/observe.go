@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -91,7 +92,7 @@ func observeShoot(ctx context.Context, w World, name string, clients *Clients, q
 	}
 	seen := DescribeShoot(shoot)
 	seen.Unknown = query.read([]reading{
-		{[]string{"epoch"}, func() error { seen.Epoch, err = ClaimedEpoch(ctx, garden, key); return err }},
+		{[]string{"epoch"}, func() error { seen.Epoch, err = claimedEpoch(ctx, garden, key); return err }},
 		{[]string{"warnings"}, func() error { seen.Warnings, err = warningsOf(ctx, garden, shoot); return err }},
 		{[]string{"state"}, func() error { seen.State, err = stateOf(ctx, garden, key); return err }},
 		{[]string{"workers"}, func() error { seen.Workers, err = nodesOf(ctx, w, name); return err }},
@@ -147,8 +148,8 @@ func warningsOf(ctx context.Context, garden client.Client, shoot *gardencorev1be
 	return sets.List(reasons), nil
 }
 
-// ClaimedEpoch is the epoch of the claim to a shoot, as the garden has it; 0 if nobody has claimed it.
-func ClaimedEpoch(ctx context.Context, garden client.Client, key types.NamespacedName) (int, error) {
+// claimedEpoch is the epoch of the claim to a shoot, as the garden has it; 0 if nobody has claimed it.
+func claimedEpoch(ctx context.Context, garden client.Client, key types.NamespacedName) (int, error) {
 	lease := &coordinationv1.Lease{}
 	err := garden.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: claimPrefix + key.Name}, lease)
 	if apierrors.IsNotFound(err) || err == nil && lease.Annotations[claimEpoch] == "" {
@@ -158,6 +159,23 @@ func ClaimedEpoch(ctx context.Context, garden client.Client, key types.Namespace
 		return 0, fmt.Errorf("read the claim: %w", err)
 	}
 	return strconv.Atoi(lease.Annotations[claimEpoch])
+}
+
+// ClaimedEpochs are the epochs of the claims to all shoots, as the garden has them. What is no epoch is left out.
+func ClaimedEpochs(ctx context.Context, garden client.Client) (map[types.NamespacedName]int, error) {
+	var leases coordinationv1.LeaseList
+	if err := garden.List(ctx, &leases); err != nil {
+		return nil, fmt.Errorf("list the claims: %w", err)
+	}
+	epochs := map[types.NamespacedName]int{}
+	for i := range leases.Items {
+		lease := &leases.Items[i]
+		name, isClaim := strings.CutPrefix(lease.Name, claimPrefix)
+		if epoch, err := strconv.Atoi(lease.Annotations[claimEpoch]); isClaim && err == nil {
+			epochs[types.NamespacedName{Namespace: lease.Namespace, Name: name}] = epoch
+		}
+	}
+	return epochs, nil
 }
 
 // DescribeShoot is a Shoot as expressions see it, but for its epoch.

@@ -30,6 +30,12 @@ import (
 	"github.com/transplant-sim/transplant/sim/report"
 )
 
+// Names of the files for programs, beside those of results.
+const (
+	reportName = "report.json"
+	recordName = "record.json"
+)
+
 // options of the command.
 type options struct {
 	file       string
@@ -152,6 +158,9 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 	if o.points == "none" {
 		clauses = slices.DeleteFunc(slices.Clone(clauses), func(c contract.Clause) bool { return c.ID == contract.ByCrashes })
 	}
+	if len(clauses) == 0 {
+		return fmt.Errorf("--points: none leaves %s out, and --clause has no other", contract.ByCrashes)
+	}
 	if o.multiplier < 1 {
 		return fmt.Errorf("--timeout-multiplier: must be 1 or more, and not %d", o.multiplier)
 	}
@@ -182,10 +191,13 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 	if o.out == "" {
 		o.out = filepath.Join("out", "contract", e.Name)
 	}
+	if err := o.discard(); err != nil {
+		return err
+	}
 	if len(subjects) > 0 {
 		evidence, err := o.onSeeds(ctx, prepared, subjects, out)
 		if len(evidence) > 0 { // an error may be understood by it
-			err = errors.Join(err, o.write("record.json", evidence))
+			err = errors.Join(err, o.write(recordName, evidence))
 		}
 		if err != nil {
 			return err
@@ -226,9 +238,19 @@ func (o *options) newReport(e landscape.Extension, clauses []contract.Clause) (c
 	return r, nil
 }
 
+// discard the results of an earlier run in the same folder: after an error they would be taken for those of this one.
+func (o *options) discard() error {
+	for _, name := range append(results.Names(), reportName, recordName) {
+		if err := os.Remove(filepath.Join(o.out, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove the results of an earlier run: %w", err)
+		}
+	}
+	return nil
+}
+
 // finish writes the results. The error has the exit code.
 func (o *options) finish(out io.Writer, found contract.Report, clauses []contract.Clause) error {
-	if err := o.write("report.json", found); err != nil {
+	if err := o.write(reportName, found); err != nil {
 		return err
 	}
 	files, err := results.Files(found, report.Style())

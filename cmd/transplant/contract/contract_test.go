@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -184,6 +186,32 @@ func TestFinish_ExitCode(t *testing.T) {
 		if got != c.want || err != nil && coder == nil {
 			t.Errorf("%s: exit code %d, want %d: %v", name, got, c.want, err)
 		}
+	}
+}
+
+// A run that ends with an error leaves nothing of an earlier one that could be taken for its own.
+func TestDiscard_ResultsOfAnEarlierRun_AreGone(t *testing.T) {
+	t.Parallel()
+	o := &options{out: filepath.Join(t.TempDir(), "not", "yet")}
+	if err := o.discard(); err != nil {
+		t.Errorf("without a folder: %v", err)
+	}
+	report := contract.Report{Extension: "x", Reconciles: []string{"Network/n"}, Kinds: []contract.KindReport{
+		{Kind: "Network", Type: "n", Findings: map[string]contract.Finding{"B4": {Outcome: contract.Conformant}}}}}
+	if err := errors.Join(o.finish(io.Discard, report, contract.Clauses()), o.write(recordName, "x")); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := os.ReadDir(o.out); err != nil || len(files) != 6 {
+		t.Fatalf("%d files, want report, record and four results: %v", len(files), err)
+	}
+	if err := os.WriteFile(filepath.Join(o.out, "mine.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.discard(); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := os.ReadDir(o.out); err != nil || len(files) != 1 || files[0].Name() != "mine.txt" {
+		t.Errorf("%v are left, want what is not of the command: %v", files, err)
 	}
 }
 

@@ -3,20 +3,18 @@ package contract
 import (
 	"bytes"
 	_ "embed" // for the form of a new file
-	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/template"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/run/authoring"
+	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/spelling"
 )
 
@@ -24,9 +22,6 @@ import (
 var formText string
 
 var form = template.Must(template.New("extension.yaml").Parse(formText))
-
-// schemaName is the schema of such files, among those of the catalogue.
-const schemaName = "extensiondeployment.schema.json"
 
 func newInit(files fs.FS) *cobra.Command {
 	var kinds []string
@@ -37,8 +32,8 @@ func newInit(files fs.FS) *cobra.Command {
 		Long: `Write a first file of an extension, NAME.yaml, with a comment at each part. The name is that of the
 extension; my-extension without one.
 
-Beside it the command writes ` + schemaName + `, for which editors with a YAML language
-server look. The command never overwrites a file of an extension.`,
+Beside it the command writes the schema of such files, for which editors with a YAML language server
+look. The command never overwrites a file of an extension.`,
 		Example: `  transplant contract init --kinds Infrastructure,Network
   transplant contract init my-network --kinds Network --folder try
   transplant contract ./my-extension.yaml`,
@@ -72,39 +67,18 @@ type resource struct {
 
 // begin writes a new file and the schema.
 func begin(files fs.FS, folder, name string, kinds []string) (path string, err error) {
-	if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
-		return "", fmt.Errorf("init %q: the name of an extension is a DNS label, such as my-extension: %s", name,
-			strings.Join(wrong, "; "))
+	if len(name) > scenario.MaxExtensionName {
+		return "", fmt.Errorf("init %q: the name of an extension has at most %d characters", name, scenario.MaxExtensionName)
 	}
 	resources, err := resourcesOf(name, kinds)
 	if err != nil {
 		return "", err
 	}
-	schema, err := fs.ReadFile(files, schemaName)
-	if err != nil {
-		return "", fmt.Errorf("read the schema: %w", err)
-	}
 	var content bytes.Buffer
 	if err := form.Execute(&content, map[string]any{"Name": name, "Resources": resources}); err != nil {
 		return "", fmt.Errorf("write the extension: %w", err)
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return "", fmt.Errorf("make the folder for the extension: %w", err)
-	}
-	path = filepath.Join(folder, name+".yaml")
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("write %s: it is there already: choose another name, or remove it", path)
-	}
-	if err != nil {
-		return "", fmt.Errorf("write the extension: %w", err)
-	}
-	_, err = file.Write(content.Bytes())
-	err = errors.Join(err, file.Close(), os.WriteFile(filepath.Join(folder, schemaName), schema, 0o644))
-	if err != nil {
-		return "", fmt.Errorf("write the extension: %w", err)
-	}
-	return path, nil
+	return authoring.Begin(files, folder, "extension", name, content.Bytes())
 }
 
 // resourcesOf kinds, each once. The types are those that a landscape asks for without being changed.

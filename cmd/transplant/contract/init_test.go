@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/scenario/thirdparty"
 )
+
+const schemaName = "extensiondeployment.schema.json"
 
 var withSchema = fstest.MapFS{schemaName: {Data: []byte("{}")}}
 
@@ -49,6 +52,27 @@ func TestInit_NewFile_IsAnExtension(t *testing.T) {
 	}
 }
 
+// A name that would be something else in YAML is a name all the same.
+func TestInit_Name_IsText(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"123", "true", "null", "1e3"} {
+		folder := t.TempDir()
+		path, err := begin(withSchema, folder, name, []string{"Extension"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		program := filepath.Join(folder, "bin", name)
+		if err := errors.Join(os.Mkdir(filepath.Dir(program), 0o755), os.WriteFile(program, []byte("#!/bin/sh\n"),
+			0o755)); err != nil {
+			t.Fatal(err)
+		}
+		found, err := (&thirdparty.Flag{Files: []string{path}}).Parse()
+		if err != nil || len(found) != 1 || found[0].Name != name || found[0].Resources[0].Key() != "Extension/"+name {
+			t.Errorf("%s: %v, %+v", name, err, found)
+		}
+	}
+}
+
 func TestInit_Mistakes_NameTheRemedy(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -58,6 +82,7 @@ func TestInit_Mistakes_NameTheRemedy(t *testing.T) {
 	for want, c := range map[string]struct{ name, kinds string }{
 		"it is there already":               {"mine", "Network"},
 		"is a DNS label":                    {"My_Extension", "Network"},
+		"has at most 40 characters":         {strings.Repeat("x", 41), "Network"},
 		"--kinds: is missing; known are":    {"other", ""},
 		`"Netwrk": did you mean "Network"?`: {"other", "Netwrk"},
 		`there is no kind "Bastion": `:      {"other", "Bastion"},

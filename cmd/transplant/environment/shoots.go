@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +40,7 @@ func ShootsOf(ctx context.Context, kubeconfig string) ([]cli.Shoot, error) {
 	mapper := meta.NewDefaultRESTMapper(nil) // else every call begins with two that look for the kind
 	mapper.Add(gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"), meta.RESTScopeNamespace)
 	mapper.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
-	config.Timeout, config.QPS = listWithin, -1 // a request for each shoot
+	config.Timeout = listWithin
 	garden, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
 		return nil, fmt.Errorf("make a client of the garden: %w", err)
@@ -48,12 +49,13 @@ func ShootsOf(ctx context.Context, kubeconfig string) ([]cli.Shoot, error) {
 	if err := garden.List(ctx, &list); err != nil {
 		return nil, fmt.Errorf("list the shoots: %w", err)
 	}
+	epochs, err := world.ClaimedEpochs(ctx, garden)
+	if err != nil {
+		return nil, err
+	}
 	all := shown(list.Items)
 	for i := range list.Items {
-		all[i].Epoch, err = world.ClaimedEpoch(ctx, garden, client.ObjectKeyFromObject(&list.Items[i]))
-		if err != nil {
-			return nil, fmt.Errorf("find the epoch of %s: %w", all[i].Name, err)
-		}
+		all[i].Epoch = epochs[client.ObjectKeyFromObject(&list.Items[i])]
 	}
 	return all, nil
 }
@@ -78,7 +80,7 @@ func shown(shoots []gardencorev1beta1.Shoot) []cli.Shoot {
 		}
 		for _, problem := range shoot.Status.LastErrors {
 			text := problem.Description
-			for _, code := range problem.Codes {
+			for _, code := range slices.Backward(problem.Codes) {
 				text = string(code) + " " + text
 			}
 			one.LastErrors = append(one.LastErrors, strings.Join(strings.Fields(text), " "))

@@ -32,7 +32,7 @@ func TestHowShootsAreShown(t *testing.T) {
 	failed := &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Error", Progress: 10}
 	ill := shoot("ill", "a", "a", failed)
 	ill.Status.LastErrors = []gardencorev1beta1.LastError{{Description: "no\nquota", Codes: []gardencorev1beta1.ErrorCode{
-		"ERR_INFRA_QUOTA_EXCEEDED"}}}
+		"ERR_INFRA_QUOTA_EXCEEDED", "ERR_RETRYABLE_INFRA_DEPENDENCIES"}}}
 	doing := &gardencorev1beta1.LastOperation{Type: "Migrate", State: "Processing", Progress: 43}
 	got := shown([]gardencorev1beta1.Shoot{
 		shoot("new", "", "", nil), shoot("bound", "a", "", nil), shoot("well", "a", "a", done),
@@ -46,22 +46,25 @@ func TestHowShootsAreShown(t *testing.T) {
 		{Name: "garden-p/moves", Seed: "a, bound to b", LastOperation: "Migrate Processing 43%"},
 		{Name: "garden-p/to-move", Seed: "a, bound to b", LastOperation: "Create Succeeded"},
 		{Name: "garden-p/ill", Seed: "a", LastOperation: "Reconcile Error",
-			LastErrors: []string{"ERR_INFRA_QUOTA_EXCEEDED no quota"}},
+			LastErrors: []string{"ERR_INFRA_QUOTA_EXCEEDED ERR_RETRYABLE_INFRA_DEPENDENCIES no quota"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// A garden is asked for its shoots, and for the claim to each.
+// A garden is asked for its shoots, and for the claims to all of them at once. A claim without an epoch hides no shoot.
 func TestShootsOfAGarden(t *testing.T) {
 	t.Parallel()
 	garden := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, is := map[string]string{
 			"/apis/core.gardener.cloud/v1beta1/shoots": `{"apiVersion":"core.gardener.cloud/v1beta1","kind":"ShootList",` +
 				`"items":[{"metadata":{"namespace":"garden-p","name":"alpha"},"spec":{"seedName":"a"},"status":{"seedName":"a"}}]}`,
-			"/apis/coordination.k8s.io/v1/namespaces/garden-p/leases/owner.alpha": `{"apiVersion":"coordination.k8s.io/v1",` +
-				`"kind":"Lease","metadata":{"name":"owner.alpha","annotations":{"transplant.dev/epoch":"3"}}}`,
+			"/apis/coordination.k8s.io/v1/leases": `{"apiVersion":"coordination.k8s.io/v1","kind":"LeaseList","items":[` +
+				`{"metadata":{"namespace":"garden-p","name":"alpha"}},` +
+				`{"metadata":{"namespace":"garden-p","name":"owner.alpha","annotations":{"transplant.dev/epoch":"3"}}},` +
+				`{"metadata":{"namespace":"garden-q","name":"owner.alpha","annotations":{"transplant.dev/epoch":"4"}}},` +
+				`{"metadata":{"namespace":"garden-p","name":"owner.beta","annotations":{"transplant.dev/epoch":"none"}}}]}`,
 		}[r.URL.Path]
 		if !is {
 			t.Errorf("asked for %s", r.URL.Path)

@@ -11,9 +11,6 @@ import (
 // PublishedKind is the kind of published reports.
 const PublishedKind = "ContractReport"
 
-// publishedVersion is that of all files of this project.
-const publishedVersion = "transplant.dev/v1alpha1"
-
 // Published is a report that one may publish. What is known to fail counts as failed: nobody gets a better report by
 // listing it.
 type Published struct {
@@ -83,7 +80,7 @@ type Reproduce struct {
 
 // PublishedOf is the report for others.
 func PublishedOf(r contract.Report) Published {
-	p := Published{APIVersion: publishedVersion, Kind: PublishedKind, Metadata: Metadata{r.Extension},
+	p := Published{APIVersion: contract.APIVersion, Kind: PublishedKind, Metadata: Metadata{r.Extension},
 		Date: r.Started.UTC().Format("2006-01-02"), Programs: r.Programs,
 		Clauses:   ClauseSet{Total: len(contract.Clauses()), SHA256: contract.ClausesDigest()},
 		Reproduce: Reproduce{r.Version, reproduce(r)}}

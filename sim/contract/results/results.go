@@ -26,6 +26,9 @@ const (
 	PageName      = "report.html"
 )
 
+// Names of all files.
+func Names() []string { return []string{junit.FileName, PublishedName, BadgeName, PageName} }
+
 // Files are the contents of all files, by name. The page has the style of the reports of runs.
 func Files(r contract.Report, style template.CSS) (map[string][]byte, error) {
 	published := PublishedOf(r)
@@ -67,9 +70,11 @@ func multiplied(r contract.Report) []string {
 // reproduce is the command that does all of it again, in the folder of the extension's file.
 func reproduce(r contract.Report) string {
 	words := []string{"transplant", "contract", filepath.Base(r.File)}
-	if clauses := deselected(r); len(clauses) == 1 && clauses[0] == contract.ByCrashes {
+	left := deselected(r)
+	if slices.Contains(left, contract.ByCrashes) {
 		words = append(words, "--points", "none")
-	} else if len(clauses) > 0 {
+	}
+	if len(left) > 1 || len(left) == 1 && left[0] != contract.ByCrashes {
 		words = append(words, "--clause", strings.Join(r.Clauses, ","))
 	}
 	if len(r.Kinds) < len(r.Reconciles) {

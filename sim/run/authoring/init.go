@@ -41,7 +41,8 @@ complete and check the file with it. The command never overwrites a scenario.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(command *cobra.Command, arguments []string) error {
-			path, err := write(files, folder, arguments[0])
+			content := bytes.ReplaceAll(form, []byte("NAME"), []byte(arguments[0]))
+			path, err := Begin(files, folder, "scenario", arguments[0], content)
 			if err != nil {
 				return err
 			}
@@ -57,18 +58,18 @@ complete and check the file with it. The command never overwrites a scenario.`,
 	return command
 }
 
-// write a new scenario and the schema.
-func write(files fs.FS, folder, name string) (path string, err error) {
+// Begin writes a new file NAME.yaml into a folder, which is made if it is missing, and beside it the schema of what the
+// file describes: a scenario or an extension. It never overwrites one.
+func Begin(files fs.FS, folder, what, name string, content []byte) (path string, err error) {
 	if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
-		return "", fmt.Errorf("init %q: the name of a scenario is a DNS label, such as my-scenario: %s", name,
-			strings.Join(wrong, "; "))
+		return "", fmt.Errorf("init %q: the name is a DNS label, such as my-%s: %s", name, what, strings.Join(wrong, "; "))
 	}
-	schema, err := fs.ReadFile(files, schemas["scenario"])
+	schema, err := fs.ReadFile(files, schemas[what])
 	if err != nil {
 		return "", fmt.Errorf("read the schema: %w", err)
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return "", fmt.Errorf("make the folder for the scenario: %w", err)
+		return "", fmt.Errorf("make the folder for the %s: %w", what, err)
 	}
 	path = filepath.Join(folder, name+".yaml")
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
@@ -76,12 +77,12 @@ func write(files fs.FS, folder, name string) (path string, err error) {
 		return "", fmt.Errorf("write %s: it is there already: choose another name, or remove it", path)
 	}
 	if err != nil {
-		return "", fmt.Errorf("write the scenario: %w", err)
+		return "", fmt.Errorf("write the %s: %w", what, err)
 	}
-	_, err = file.Write(bytes.ReplaceAll(form, []byte("NAME"), []byte(name)))
-	err = errors.Join(err, file.Close(), os.WriteFile(filepath.Join(folder, schemas["scenario"]), schema, 0o644))
+	_, err = file.Write(content)
+	err = errors.Join(err, file.Close(), os.WriteFile(filepath.Join(folder, schemas[what]), schema, 0o644))
 	if err != nil {
-		return "", fmt.Errorf("write the scenario: %w", err)
+		return "", fmt.Errorf("write the %s: %w", what, err)
 	}
 	return path, nil
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/wording"
 )
 
-// Brief shows the verdict on a run in a line, and below it what was violated and why it did not pass.
+// Brief shows the verdict on a run in a line, and below it what was violated, why it did not pass, and what was not
+// judged.
 func Brief(out io.Writer, r *verdict.Report) {
 	s := stylesFor(out)
 	painted := s.bad
@@ -30,15 +31,15 @@ func Brief(out io.Writer, r *verdict.Report) {
 	for _, reason := range r.Reasons {
 		fmt.Fprintf(out, "  %s\n", reason)
 	}
+	for _, what := range r.NotJudged {
+		fmt.Fprintf(out, "  not judged again: %s\n", what)
+	}
 }
 
 // Verdict shows the verdict on a run: violations, measures, and where the evidence is.
 func Verdict(out io.Writer, r *verdict.Report, folder string) {
 	fmt.Fprintln(out)
 	Brief(out, r)
-	for _, what := range r.NotJudged {
-		fmt.Fprintf(out, "  not judged again: %s\n", what)
-	}
 	if len(r.Promises) > 0 {
 		fmt.Fprintf(out, "  judged by %s\n", strings.Join(r.Promises, ", "))
 	}
