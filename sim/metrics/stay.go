@@ -9,7 +9,7 @@ import (
 
 // Bounds of Stay.
 const (
-	firstPatience = 15 * time.Second // after a single scrape, whose interval is not known
+	leastPatience = 15 * time.Second // also on a busy machine, where scrapes are late or given up
 	mostPatience  = time.Minute      // after so long without a scrape, none is expected
 )
 
@@ -51,25 +51,26 @@ func (f *fetches) since(number int) (bool, <-chan struct{}) {
 func (f *fetches) patience(now time.Time) (last int, patience time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch {
-	case f.begun == 0 || now.Sub(f.last) > mostPatience:
+	if f.begun == 0 || now.Sub(f.last) > mostPatience {
 		return f.begun, 0
-	case f.gap == 0:
-		return f.begun, firstPatience
 	}
-	return f.begun, min(2*f.gap, mostPatience)
+	return f.begun, min(max(2*f.gap, leastPatience), mostPatience)
 }
+
+// counted are scrapes that were answered in time. What Prometheus has given up meanwhile, it does not keep.
 
 func (e *Exporter) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		number := e.fetches.begin(e.clock.Now())
-		defer e.fetches.end(number)
 		next.ServeHTTP(w, r)
+		if r.Context().Err() == nil {
+			e.fetches.end(number)
+		}
 	})
 }
 
-// Stay waits for one more scrape, so that a Prometheus sees the verdict before the engine ends: for at most twice the
-// time between the last two scrapes. If nobody scrapes, it returns at once.
+// Stay waits for one more scrape, so that a Prometheus sees the verdict before the engine ends: for at most 15 seconds,
+// or twice the time between the last two scrapes if that is longer. If nobody scrapes, it returns at once.
 func (e *Exporter) Stay(ctx context.Context) {
 	last, patience := e.fetches.patience(e.clock.Now())
 	if patience == 0 {

@@ -100,17 +100,21 @@ func TestStaysUntilTheMetricsAreFetched(t *testing.T) {
 func TestStaysNoLongerThanTheyAreLikelyToBeFetched(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	s.fetch()
-	s.clock.Step(5 * time.Second)
-	s.fetch()
-	over := s.stay(t.Context())
-	s.clock.Step(9 * time.Second)
-	s.goesOn(over)
-	s.clock.Step(2 * time.Second)
-	s.ends(over)
+	for interval, most := range map[time.Duration]time.Duration{
+		time.Second: 15 * time.Second, 20 * time.Second: 40 * time.Second,
+	} {
+		s.fetch()
+		s.clock.Step(interval)
+		s.fetch()
+		over := s.stay(t.Context())
+		s.clock.Step(most - time.Second)
+		s.goesOn(over)
+		s.clock.Step(2 * time.Second)
+		s.ends(over)
+	}
 
 	ctx, cancel := context.WithCancel(t.Context())
-	over = s.stay(ctx)
+	over := s.stay(ctx)
 	cancel() // the run was interrupted
 	s.ends(over)
 
