@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/transplant-sim/transplant/clusters/ready"
@@ -22,15 +23,17 @@ func TestAwait(t *testing.T) {
 	if err != nil || asked != 3 {
 		t.Errorf("there at the third look: %v after %d looks", err, asked)
 	}
-	err = ready.Await(t.Context(), time.Millisecond, 20*time.Millisecond, func(ctx context.Context) error {
-		if ctx.Err() != nil {
-			return ctx.Err()
+	synctest.Test(t, func(t *testing.T) { // else all of the time may be over before the first look
+		err := ready.Await(t.Context(), time.Millisecond, 20*time.Millisecond, func(ctx context.Context) error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return errMissing
+		})
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errMissing) {
+			t.Errorf("never there: %v, want the deadline and the last answer", err)
 		}
-		return errMissing
 	})
-	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errMissing) {
-		t.Errorf("never there: %v, want the deadline and the last answer", err)
-	}
 	asked = 0
 	err = ready.Await(t.Context(), time.Millisecond, 0, func(context.Context) error {
 		if asked++; asked < 2 {
