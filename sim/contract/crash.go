@@ -137,10 +137,10 @@ func survivesCrashes(e *Evidence) Finding {
 	for _, name := range []string{Restore, Migrate} {
 		f := e.survivesCrashesOf(name)
 		points = append(f.Points, points...)
-		if f.Outcome == Unknown {
-			f.Open = f.Reason
-		}
-		if f.Open != "" {
+		switch {
+		case f.Outcome == Unknown:
+			open = append(open, f.Reason)
+		case f.Open != "":
 			open = append(open, f.Open)
 		}
 		if f.Outcome != Conformant && result.Outcome != NonConformant {
@@ -152,7 +152,7 @@ func survivesCrashes(e *Evidence) Finding {
 			result = f
 		}
 	}
-	if result.Open = ""; result.Outcome == NonConformant {
+	if result.Outcome == NonConformant {
 		result.Open = strings.Join(open, "; ")
 	}
 	result.Points = points

@@ -41,7 +41,7 @@ func caseOf(r contract.Report, kind contract.KindReport, clause contract.Clause)
 	case kind.Reason != "":
 		c.Skipped = junit.Because(kind.Reason)
 	case f.Expected != "":
-		c.Skipped = junit.Because("expected failure: " + f.Expected + "\n" + f.Reason)
+		c.Skipped = junit.Because(strings.TrimSpace("expected failure: " + f.Expected + "\n" + f.Reason + "\n" + f.Open))
 	case f.Outcome == contract.NonConformant:
 		c.Failure = junit.Because(strings.Join(failureText(r, kind, clause, f), "\n"))
 	case f.Outcome == contract.Unknown:
