@@ -247,16 +247,17 @@ func (s *shoots) watchStates(ctx context.Context, shoot string) error {
 			// A Worker's state is the gardenlet's, which makes it of the machines
 			// (docs/specification/extensions.md#spec-3-7).
 			kind, known := extensionsv1alpha1.KindByName(resource.Kind)
-			if !known || !kind.Namespaced || kind.Name == extensionsv1alpha1.WorkerResource || resource.StateMayChange ||
-				!resource.IsPrimary() {
+			if !known || !kind.Namespaced || !resource.IsPrimary() {
 				continue
 			}
+			uncompared := kind.Name == extensionsv1alpha1.WorkerResource || resource.StateMayChange
 			for _, seed := range s.World.Seeds() {
 				c, err := s.clients.Cluster(seed)
 				if err != nil {
 					return err
 				}
-				states := &probe.States{Shoot: shoot, Namespace: id, SeedName: seed, Seed: c, Kind: kind, Type: resource.Type}
+				states := &probe.States{Shoot: shoot, Namespace: id, SeedName: seed, Seed: c, Kind: kind, Type: resource.Type,
+					Uncompared: uncompared}
 				if seed == home {
 					if err := states.Sample(ctx, s.Journal); err != nil {
 						return fmt.Errorf("look at the %s: %w", states.Name(), err)

@@ -2,6 +2,9 @@ package oracle
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -72,14 +75,54 @@ func (o MigrationEnds) Judge(events []timeline.Event) []Violation {
 		p := end[shoot].Payload.(timeline.ShootSeen)
 		if ended := p.StatusSeed == p.SpecSeed && p.Operation.State == "Succeeded" && p.Operation.Type != "Migrate"; !ended &&
 			!p.Deleting {
-			f.add(end[shoot].At, proof(since.Seq, end[shoot].Seq),
-				"%s: the migration that began at %s has not ended: bound to %q, running on %q, %s %s %d%% (%s)", shoot,
+			what, shownBy := unfinishedOn(events, shoot, p)
+			f.add(end[shoot].At, proof(append(shownBy, since.Seq, end[shoot].Seq)...),
+				"%s: the migration that began at %s has not ended: bound to %q, running on %q, %s %s %d%% (%s)%s", shoot,
 				since.At.Round(time.Millisecond), p.SpecSeed, p.StatusSeed, p.Operation.Type, p.Operation.State,
-				p.Operation.Progress, p.Operation.Description)
+				p.Operation.Progress, p.Operation.Description, what)
 		}
 	}
 	return f.sorted()
 }
+
+// unfinishedOn says what stops a shoot, as far as the Shoot says it and the objects of third-party extensions on its
+// seed, and which events show it.
+func unfinishedOn(events []timeline.Event, shoot string, at timeline.ShootSeen) (text string, shownBy []int) {
+	type seen struct {
+		timeline.ExtensionStateSeen
+		seq int
+	}
+	last := map[string]seen{}
+	for e, p := range timeline.About[timeline.ExtensionStateSeen](LastLife(events, shoot), shoot) {
+		if p.Seed == at.StatusSeed {
+			last[p.Object] = seen{p, e.Seq}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(last)) {
+		p, is := last[name], ""
+		switch {
+		case p.Gone:
+			continue
+		case p.Error != "":
+			is = "reports: " + inOneLine(p.Error)
+		case p.Operation.State == "":
+			is = "has no answer"
+		case p.Operation.State != "Succeeded":
+			is = fmt.Sprintf("is at %s %s", p.Operation.Type, p.Operation.State)
+		default:
+			continue
+		}
+		text += fmt.Sprintf("; %s on seed %s %s", name, p.Seed, is)
+		shownBy = append(shownBy, p.seq)
+	}
+	for _, problem := range at.Errors {
+		text += "; the Shoot's lastErrors: " + inOneLine(problem)
+	}
+	return text, shownBy
+}
+
+// inOneLine is a message that others have written.
+func inOneLine(message string) string { return strings.Join(strings.Fields(message), " ") }
 
 // judgeAuthority: a shoot is known by one authority. One that is created again under its name is another shoot, and the
 // access of the deleted one may still be read after it: each is compared with what its own Shoot has published.

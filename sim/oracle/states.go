@@ -60,6 +60,9 @@ func lookAtStates(events []timeline.Event, other func(was, now observedState)) (
 				}
 			}
 		case timeline.ExtensionStateSeen:
+			if p.Uncompared {
+				continue
+			}
 			of := object{e.Subject, p.Object}
 			if latest[of] == nil {
 				latest[of] = map[string]observedState{}

@@ -15,6 +15,43 @@ func vault(seed, uid, operation, state, holds string) timeline.Event {
 	})
 }
 
+// uncompared is the same of an object whose state may change.
+func uncompared(e timeline.Event) timeline.Event {
+	p := e.Payload.(timeline.ExtensionStateSeen)
+	p.Uncompared = true
+	e.Payload = p
+	return e
+}
+
+func TestMigrationEnds_Unfinished_NamesWhatHangs(t *testing.T) {
+	t.Parallel()
+	state := func(seed, object, of, is, why string) timeline.Event {
+		return by("observer", "alpha", timeline.ExtensionStateSeen{Seed: seed, Object: object, UID: "u", Error: why,
+			Operation: timeline.Operation{Type: of, State: is}})
+	}
+	leaving, restoring := shoot("b", "a", "Migrate", "Error"), seen(shoot("b", "b", "Restore", "Processing"))
+	leaving.Errors = []string{"the migration of Extension vault:\n  no quota"}
+	gone := by("observer", "alpha", timeline.ExtensionStateSeen{Seed: "a", Object: "Network alpha", Gone: true})
+	worker := vault("b", "w", "Restore", "Error", "")
+	slow := worker.Payload.(timeline.ExtensionStateSeen)
+	slow.Object, slow.Error, slow.Uncompared = "Worker alpha", "no machine\njoins", true
+	check(t, oracle.MigrationEnds{}, map[string]row{
+		"one fails and one does not end": {events: history(steady(0),
+			state("a", "Extension vault", "Migrate", "Error", "no\nquota"),
+			state("a", "Infrastructure alpha", "Create", "Succeeded", ""),
+			state("a", "Network alpha", "Migrate", "Error", "old"), gone,
+			state("a", "Network slow", "Migrate", "Processing", ""), seen(leaving), of("", timeline.RunEnded{})),
+			want: "(Copying backups); Extension vault on seed a reports: no quota; Network slow on seed a is at Migrate " +
+				"Processing; the Shoot's lastErrors: the migration of Extension vault: no quota"},
+		"one gives no answer": {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")),
+			state("a", "Extension vault", "Migrate", "Error", "old"), state("b", "Extension vault", "", "", ""), restoring,
+			of("", timeline.RunEnded{})), want: "(Copying backups); Extension vault on seed b has no answer"},
+		"one whose state may change": {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")),
+			by("observer", "alpha", slow), restoring, of("", timeline.RunEnded{})),
+			want: "(Copying backups); Worker alpha on seed b reports: no machine joins"},
+	})
+}
+
 func TestMigrationEnds_ThirdPartyExtension_KeepsItsState(t *testing.T) {
 	t.Parallel()
 	created, leaving, there := seen(shoot("a", "a", "Create", "Succeeded")),
@@ -49,6 +86,8 @@ func TestMigrationEnds_ThirdPartyExtension_KeepsItsState(t *testing.T) {
 		"it is created again and then forgotten": {events: history(steady(0), created, made, gone,
 			vault("a", "v", "Create", "Succeeded", "2"), leaving, gone, there, vault("b", "w", "Restore", "Succeeded", "1")),
 			want: changed},
+		"it may be another": {events: history(steady(0), created, uncompared(made), leaving, there,
+			uncompared(vault("b", "v", "Restore", "Succeeded", "2")))},
 		"it is gone before the shoot leaves": {events: history(steady(0), created, made, gone, leaving, there)},
 		"the restore creates it": {events: history(steady(0), created, made, leaving, gone, there,
 			vault("b", "v", "Create", "Succeeded", "2")), lacks: unseen},

@@ -25,6 +25,8 @@ type States struct {
 	Seed      client.WithWatch
 	Kind      extensionsv1alpha1.Kind
 	Type      string
+	// Uncompared says that status.state may rightly be another one after a move.
+	Uncompared bool
 
 	last map[string]timeline.ExtensionStateSeen // by name
 }
@@ -93,7 +95,8 @@ func (s *States) see(kind watch.EventType, object *unstructured.Unstructured, to
 		UID: string(object.GetUID())}
 	seen.Operation.Type, _, _ = unstructured.NestedString(object.Object, "status", "lastOperation", "type")
 	seen.Operation.State, _, _ = unstructured.NestedString(object.Object, "status", "lastOperation", "state")
-	if state, has, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "state"); has {
+	seen.Error, _, _ = unstructured.NestedString(object.Object, "status", "lastError", "description")
+	if state, has, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "state"); has && !s.Uncompared {
 		content, err := json.Marshal(state)
 		if err != nil {
 			return fmt.Errorf("read the state of %s: %w", seen.Object, err)
@@ -111,6 +114,7 @@ func (s *States) gone(name string, to timeline.Recorder) {
 }
 
 func (s *States) note(name string, seen timeline.ExtensionStateSeen, to timeline.Recorder) {
+	seen.Uncompared = s.Uncompared
 	if s.last == nil {
 		s.last = map[string]timeline.ExtensionStateSeen{}
 	}

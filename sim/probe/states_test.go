@@ -80,3 +80,43 @@ func TestStates_ThirdPartyExtensions_AreFollowed(t *testing.T) {
 		t.Errorf("once it is gone there are %+v", all)
 	}
 }
+
+// What goes wrong with an object is noted, and its state only where that must stay what it is.
+func TestStates_Failing_HasItsError(t *testing.T) {
+	t.Parallel()
+	scheme := runtime.NewScheme()
+	if err := extensionsv1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	worker := &extensionsv1alpha1.Worker{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--alpha", Name: "alpha",
+		UID: "u"}}
+	worker.Spec.Type = "metal"
+	worker.Status.State = &runtime.RawExtension{Raw: []byte(`{"machines":"7"}`)}
+	worker.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Restore", State: "Error"}
+	worker.Status.LastError = &gardencorev1beta1.LastError{Description: "no quota"}
+	seed := fake.NewClientBuilder().WithScheme(scheme).WithObjects(worker).Build()
+	kind, _ := extensionsv1alpha1.KindByName("Worker")
+	states := &probe.States{Shoot: "alpha", Namespace: "shoot--p--alpha", SeedName: "a", Seed: seed, Kind: kind,
+		Type: "metal", Uncompared: true}
+	j := journal()
+	look := func(want ...timeline.ExtensionStateSeen) {
+		t.Helper()
+		if err := states.Sample(t.Context(), j); err != nil {
+			t.Fatal(err)
+		}
+		var got []timeline.ExtensionStateSeen
+		for _, s := range timeline.Of[timeline.ExtensionStateSeen](j.Events()) {
+			got = append(got, s)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("noted (-want +got):\n%s", diff)
+		}
+	}
+	failing := timeline.ExtensionStateSeen{Seed: "a", Object: "Worker alpha", UID: "u", Error: "no quota",
+		Operation: timeline.Operation{Type: "Restore", State: "Error"}, Uncompared: true}
+	look(failing)
+	if err := seed.Delete(t.Context(), worker); err != nil {
+		t.Fatal(err)
+	}
+	look(failing, timeline.ExtensionStateSeen{Seed: "a", Object: "Worker alpha", Gone: true, Uncompared: true})
+}

@@ -194,8 +194,12 @@ type ExtensionStateSeen struct {
 	UID    string `json:"uid,omitempty"`
 	// Operation is the last one: its type and its state.
 	Operation Operation `json:"operation,omitzero"`
-	// Holds is the digest of status.state, empty while there is none.
-	Holds string `json:"holds,omitempty"`
+	// Error is what its extension says of it in status.lastError, empty while there is none.
+	Error string `json:"error,omitempty"`
+	// Holds is the digest of status.state, empty while there is none. Where the state may rightly be another one after a
+	// move it is left out, and Uncompared is true.
+	Holds      string `json:"holds,omitempty"`
+	Uncompared bool   `json:"uncompared,omitempty"`
 }
 
 // Kind of ExtensionStateSeen.

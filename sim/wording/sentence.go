@@ -269,6 +269,12 @@ func stateSentence(p timeline.ExtensionStateSeen) string {
 	if p.Operation.Type != "" {
 		text += fmt.Sprintf(": %s %s", p.Operation.Type, p.Operation.State)
 	}
+	if p.Error != "" {
+		text += " (" + Short(p.Error) + ")"
+	}
+	if p.Uncompared {
+		return text
+	}
 	return text + ", status.state " + state
 }
 
