@@ -1,7 +1,6 @@
 package environment
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"strings"
@@ -158,14 +157,18 @@ func TestSeedAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 	applied := &corev1.ConfigMap{ObjectMeta: metaOf(controlPlane, "applied")}
 	applied.Labels = map[string]string{"resources.gardener.cloud/managed-by": "gardener"}
 	k.create(t, applied)
-	const finalizer = "resources.gardener.cloud/gardener-resource-manager"
-	ofSeed, ofShoot := managedResource(controlPlane), managedResource(controlPlane)
-	for object, class := range map[*unstructured.Unstructured]string{ofSeed: "seed", ofShoot: ""} {
-		object.SetName("of-" + cmp.Or(class, "shoot"))
-		object.SetFinalizers([]string{finalizer})
+	const finalizer, another = "resources.gardener.cloud/gardener-resource-manager", "example.com/another"
+	// The first two are still held by the resource manager of the shoot, the others by nobody.
+	managed := func(name, class string, finalizers ...string) *unstructured.Unstructured {
+		object := managedResource(controlPlane)
+		object.SetName(name)
+		object.SetFinalizers(finalizers)
 		object.Object["spec"] = map[string]any{"class": class, "secretRefs": []any{}}
 		k.create(t, object)
+		return object
 	}
+	ofSeed, ofShoot := managed("of-seed", "seed", finalizer), managed("of-shoot", "", finalizer)
+	newOfSeed, newOfShoot := managed("new-of-seed", "seed", another), managed("new-of-shoot", "", another)
 	more := func(more map[string]request) map[string]request {
 		all := seedAttacks()
 		maps.Copy(all, more)
@@ -181,6 +184,18 @@ func TestSeedAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 	}
 	attackers := map[string]bool{"garden/gardenlet": true} // the seed is its own
 	readsSecrets := map[string]request{"reads its secrets": list(&corev1.SecretList{}, client.InNamespace(controlPlane))}
+	ofItsShoot := more(ofControlPlane)
+	maps.Copy(ofItsShoot, map[string]request{
+		"changes what a managed resource applies": patch(ofShoot, `{"spec":{"secretRefs":[{"name":"any"}]}}`),
+		"gives a managed resource to the seed":    patch(ofShoot, `{"spec":{"class":"seed"}}`),
+		"annotates a managed resource":            patch(ofShoot, harmless),
+		"releases another's finalizer":            patch(newOfShoot, `{"metadata":{"finalizers":null}}`),
+		"makes a managed resource":                create(managedResource(controlPlane)),
+		"removes a managed resource":              remove(ofShoot),
+		"answers for the seed":                    patchStatus(newOfSeed, `{"status":{"observedGeneration":1}}`),
+		"holds a managed resource of the seed":    patch(newOfSeed, finalizers(another, finalizer)),
+		"makes one of another shoot its own":      patch(managedResource("shoot--p--beta"), harmless),
+	})
 	for _, test := range []struct {
 		account        string
 		needs, attacks map[string]request
@@ -211,9 +226,12 @@ func TestSeedAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 		})},
 		{"shoot--p--alpha/machine-controller", readsSecrets, more(ofControlPlane)},
 		{"shoot--p--alpha/gardener-resource-manager", map[string]request{
-			"reads its secrets": readsSecrets["reads its secrets"],
-			"writes a token":    patch(secret(controlPlane, "gardener-internal"), harmless),
-		}, more(ofControlPlane)},
+			"reads its secrets":                   readsSecrets["reads its secrets"],
+			"writes a token":                      patch(secret(controlPlane, "gardener-internal"), harmless),
+			"answers":                             patchStatus(newOfShoot, `{"status":{"observedGeneration":1}}`),
+			"holds a managed resource":            patch(newOfShoot, finalizers(another, finalizer)),
+			"releases one that is the seed's now": patch(ofSeed, `{"metadata":{"finalizers":null}}`),
+		}, ofItsShoot},
 		{"resource-manager/resource-manager", map[string]request{
 			"watches managed resources":     watchAll(managedResources(), ""),
 			"reads a secret with manifests": get(secret(controlPlane, "s")),

@@ -68,9 +68,10 @@ func (r *ResourceManager) deploy(ctx context.Context, replicas int32) error {
 // deployAccess lets the resource manager work on the ManagedResources of its namespace.
 func (r *ResourceManager) deployAccess(ctx context.Context) error {
 	return objects.ApplyAccount(ctx, r.Seed, r.Meta(workload.ResourceManager), []rbacv1.PolicyRule{
-		{APIGroups: []string{resourcesv1alpha1.GroupName},
-			Resources: []string{"managedresources", "managedresources/status"},
-			Verbs:     []string{"get", "list", "watch", "patch", "update"}},
+		{APIGroups: []string{resourcesv1alpha1.GroupName}, Resources: []string{"managedresources"},
+			Verbs: []string{"get", "list", "watch", "patch"}},
+		{APIGroups: []string{resourcesv1alpha1.GroupName}, Resources: []string{"managedresources/status"},
+			Verbs: []string{"patch"}},
 		// It writes tokens into those that ask for one.
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "patch"}},
 	})
