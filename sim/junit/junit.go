@@ -7,6 +7,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // FileName of results in JUnit's format.
@@ -22,7 +23,7 @@ type Suite struct {
 	Errors   int     `xml:"errors,attr"`
 	Skipped  int     `xml:"skipped,attr"`
 	Time     float64 `xml:"time,attr"`
-	// Timestamp is when it began, as in RFC 3339 without a zone, in UTC; empty if that is not known.
+	// Timestamp is the Moment when it began; empty if that is not known.
 	Timestamp  string     `xml:"timestamp,attr,omitempty"`
 	Properties []Property `xml:"properties>property"`
 	Cases      []Case     `xml:"testcase"`
@@ -50,6 +51,9 @@ type Problem struct {
 	Text    string `xml:",chardata"`
 }
 
+// Moment is RFC 3339 without a zone, in UTC.
+func Moment(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05") }
+
 // Because is a problem whose message is the first line of a text.
 func Because(text string) *Problem {
 	line, _, _ := strings.Cut(text, "\n")
@@ -57,7 +61,22 @@ func Because(text string) *Problem {
 }
 
 // Marshal counts the cases, and is the content of a file.
-func (s Suite) Marshal() ([]byte, error) {
+func (s Suite) Marshal() ([]byte, error) { return marshal(s.counted()) }
+
+// Marshal several suites as one file, with the cases of each counted.
+func Marshal(suites []Suite) ([]byte, error) {
+	all := struct {
+		XMLName xml.Name `xml:"testsuites"`
+		Suites  []Suite
+	}{}
+	for _, s := range suites {
+		all.Suites = append(all.Suites, s.counted())
+	}
+	return marshal(all)
+}
+
+// counted has the numbers of its cases.
+func (s Suite) counted() Suite {
 	s.Tests, s.Failures, s.Errors, s.Skipped = len(s.Cases), 0, 0, 0
 	for _, c := range s.Cases {
 		if c.Failure != nil {
@@ -70,7 +89,11 @@ func (s Suite) Marshal() ([]byte, error) {
 			s.Skipped++
 		}
 	}
-	content, err := xml.MarshalIndent(s, "", "  ")
+	return s
+}
+
+func marshal(results any) ([]byte, error) {
+	content, err := xml.MarshalIndent(results, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("marshal %s: %w", FileName, err)
 	}

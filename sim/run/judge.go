@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/transplant-sim/transplant/api/userfile"
+	"github.com/transplant-sim/transplant/sim/durable"
+	"github.com/transplant-sim/transplant/sim/junit"
 	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/report"
 	"github.com/transplant-sim/transplant/sim/run/selection"
@@ -119,7 +121,7 @@ func (j *judge) result(errOut io.Writer) error {
 
 // NewMergeCommand is the command `merge DIR…`.
 func NewMergeCommand() *cobra.Command {
-	var file string
+	var file, cases string
 	command := &cobra.Command{
 		Use: "merge DIR…", Short: "Summarize the runs of several shards or machines in one page of Markdown",
 		Long: `Summarize the runs of several shards or machines in one page of Markdown, as "run --summary" does for the
@@ -131,7 +133,7 @@ there.
 
 The exit code is that of the gravest verdict. No scenario may be in two folders.`,
 		Example: `  transplant merge shard-1 shard-2 shard-3
-  transplant merge shard-* --summary "$GITHUB_STEP_SUMMARY"`,
+  transplant merge shard-* --summary "$GITHUB_STEP_SUMMARY" --junit junit.xml`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeRuns,
 		RunE: func(command *cobra.Command, folders []string) error {
@@ -140,9 +142,12 @@ The exit code is that of the gravest verdict. No scenario may be in two folders.
 				return notRun{err}
 			}
 			if file == "" {
-				err = summary.Write(command.OutOrStdout(), runs, nil)
+				err = summary.Write(command.OutOrStdout(), summaries(runs), nil)
 			} else {
-				err = appendSummary(file, runs, nil)
+				err = appendSummary(file, summaries(runs), nil)
+			}
+			if cases != "" {
+				err = errors.Join(err, writeSuites(cases, runs))
 			}
 			if err != nil {
 				return notRun{err}
@@ -151,11 +156,45 @@ The exit code is that of the gravest verdict. No scenario may be in two folders.
 		},
 	}
 	command.Flags().StringVar(&file, "summary", "", "append the page to this file (default: print it)")
+	command.Flags().StringVar(&cases, "junit", "", "write the test cases of all runs to this file, in JUnit's format")
 	return command
 }
 
+// merged is one of the runs of a merge.
+type merged struct {
+	summary.Run
+	suite junit.Suite
+}
+
+// unjudged is a run that has no verdict, for this reason, as a test case in error.
+func unjudged(name, folder string, err error) merged {
+	return merged{summary.Run{Name: name, Folder: folder, Err: err}, junit.Suite{Name: name,
+		Cases: []junit.Case{{Class: name, Name: string(verdict.Error), Error: junit.Because(err.Error())}}}}
+}
+
+func summaries(runs []merged) []summary.Run {
+	var all []summary.Run
+	for _, one := range runs {
+		all = append(all, one.Run)
+	}
+	return all
+}
+
+// writeSuites of runs to a file in JUnit's format.
+func writeSuites(path string, runs []merged) error {
+	var suites []junit.Suite
+	for _, one := range runs {
+		suites = append(suites, one.suite)
+	}
+	content, err := junit.Marshal(suites)
+	if err != nil {
+		return err
+	}
+	return durable.Disk{}.Write(filepath.Dir(path), durable.Bytes(filepath.Base(path), content))
+}
+
 // merge the runs in these folders, by the names of their scenarios.
-func merge(folders []string) (all []summary.Run, worst verdict.Verdict, err error) {
+func merge(folders []string) (all []merged, worst verdict.Verdict, err error) {
 	found, err := runsIn(folders)
 	if err != nil {
 		return nil, "", err
@@ -163,15 +202,7 @@ func merge(folders []string) (all []summary.Run, worst verdict.Verdict, err erro
 	worst = verdict.Passed
 	at := map[string]string{}
 	for _, folder := range found {
-		run := summary.Run{Name: filepath.Base(folder), Folder: folder}
-		release, err := timeline.HoldEnded(folder)
-		if err == nil {
-			run.Report, _, err = verdict.JudgeFolder(folder)
-			release()
-		}
-		if run.Err = err; err == nil {
-			run.Name = run.Report.Scenario
-		}
+		run := judgeMerged(folder)
 		if other := at[run.Name]; other != "" {
 			return nil, "", fmt.Errorf("merge runs: %s is in %s and in %s: give one of them", run.Name, other, folder)
 		}
@@ -183,13 +214,28 @@ func merge(folders []string) (all []summary.Run, worst verdict.Verdict, err erro
 	}
 	for name, folder := range planned {
 		if at[name] == "" {
-			all = append(all, summary.Run{Name: name, Folder: folder,
-				Err: errors.New("the shard was to run it, and there is no evidence of it: the shard has not come to its end")})
+			all = append(all, unjudged(name, folder,
+				errors.New("the shard was to run it, and there is no evidence of it: the shard has not come to its end")))
 			worst = verdict.Worst(worst, verdict.Error)
 		}
 	}
-	slices.SortFunc(all, func(a, b summary.Run) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b merged) int { return strings.Compare(a.Name, b.Name) })
 	return all, worst, nil
+}
+
+// judgeMerged judges the run in a folder.
+func judgeMerged(folder string) merged {
+	release, err := timeline.HoldEnded(folder)
+	if err != nil {
+		return unjudged(filepath.Base(folder), folder, err)
+	}
+	defer release()
+	report, events, err := verdict.JudgeFolder(folder)
+	if err != nil {
+		return unjudged(filepath.Base(folder), folder, err)
+	}
+	return merged{summary.Run{Name: report.Scenario, Folder: folder, Report: report},
+		verdict.SuiteOf(folder, report, events)}
 }
 
 // appendSummary of runs to a file.

@@ -1,11 +1,14 @@
 package run
 
 import (
+	"encoding/xml"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
@@ -30,8 +33,8 @@ func TestMerge_RunsOfShards_AreOneSummary(t *testing.T) {
 		}
 	}
 	good, bad := filepath.Join(root, "shard-good"), filepath.Join(root, "shard-bad")
-	file := filepath.Join(root, "summary.md")
-	_, err := printed(t.Context(), NewMergeCommand(), good, bad, "--summary", file)
+	file, cases := filepath.Join(root, "summary.md"), filepath.Join(root, "junit.xml")
+	_, err := printed(t.Context(), NewMergeCommand(), good, bad, "--summary", file, "--junit", cases)
 	if code := (ended{}); !errors.As(err, &code) || code.ExitCode() != 1 {
 		t.Errorf("the gravest verdict is Failed, got %v", err)
 	}
@@ -45,6 +48,9 @@ func TestMerge_RunsOfShards_AreOneSummary(t *testing.T) {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("no %q in\n%s", want, page)
 		}
+	}
+	if diff := cmp.Diff(map[string]int{"good": 0, "bad": 1}, failures(t, cases)); diff != "" {
+		t.Errorf("failures by suite (-want +got):\n%s", diff)
 	}
 	out, err := printed(t.Context(), NewMergeCommand(), good)
 	if err != nil || !strings.HasPrefix(out, "## Passed: 1 ") {
@@ -94,8 +100,47 @@ func TestMerge_ShardThatDied_IsAnError(t *testing.T) {
 	if err := os.Remove(filepath.Join(shards[1], timeline.FileName)); err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
-	out, err = printed(t.Context(), NewMergeCommand(), shards...)
+	cases := filepath.Join(root, "junit.xml")
+	out, err = printed(t.Context(), NewMergeCommand(), append(shards, "--junit", cases)...)
 	if code := (ended{}); !errors.As(err, &code) || code.ExitCode() != 2 || !strings.Contains(out, "no evidence of it") {
 		t.Errorf("a shard without its runs: %v\n%s", err, out)
 	}
+	missed := 0
+	for _, count := range failures(t, cases) {
+		missed += count
+	}
+	if all := len(failures(t, cases)); all != 3 || missed == 0 {
+		t.Errorf("%d suites with %d failures and errors, want all three, and those that are missed", all, missed)
+	}
+}
+
+// failures and errors by test suite of a file; of each suite something must say when it began, but for those that did
+// not run.
+func failures(t *testing.T, file string) map[string]int {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all struct {
+		XMLName xml.Name `xml:"testsuites"`
+		Suites  []struct {
+			Name      string `xml:"name,attr"`
+			Tests     int    `xml:"tests,attr"`
+			Failures  int    `xml:"failures,attr"`
+			Errors    int    `xml:"errors,attr"`
+			Timestamp string `xml:"timestamp,attr"`
+		} `xml:"testsuite"`
+	}
+	if err := xml.Unmarshal(content, &all); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]int{}
+	for _, s := range all.Suites {
+		found[s.Name] = s.Failures + s.Errors
+		if s.Tests == 0 || s.Timestamp == "" && s.Errors == 0 {
+			t.Errorf("suite %q has %d tests and began at %q", s.Name, s.Tests, s.Timestamp)
+		}
+	}
+	return found
 }

@@ -168,6 +168,7 @@ func (w *worker) runAndJudge(ctx context.Context, s *scenario.Scenario, shared *
 	if err != nil {
 		return nil, errors.Join(runErr, err)
 	}
+	judged.Started = journal.Started().UTC()
 	following.Judged(judged)
 	err = errors.Join(verdict.Write(folder, judged, events), report.Write(folder), metrics.WriteFolder(folder, judged),
 		w.remember(judged))

@@ -51,7 +51,11 @@ func JudgeFolder(folder string) (*Report, []timeline.Event, error) {
 		return nil, nil, err
 	}
 	report, err := Judge(record.Events)
-	return report, record.Events, err
+	if err != nil {
+		return nil, nil, err
+	}
+	report.Started = record.Started
+	return report, record.Events, nil
 }
 
 // Write the verdict, as JSON and as JUnit, into a run's folder.
@@ -60,9 +64,7 @@ func Write(folder string, report *Report, events []timeline.Event) error {
 	if err != nil {
 		return fmt.Errorf("marshal the verdict: %w", err)
 	}
-	suite := suiteOf(report, events)
-	suite.pointTo(filepath.Join(folder, LogsName))
-	cases, err := suite.Marshal()
+	cases, err := SuiteOf(folder, report, events).Marshal()
 	if err != nil {
 		return err
 	}

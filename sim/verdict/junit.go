@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -10,6 +11,13 @@ import (
 	"github.com/transplant-sim/transplant/sim/measure"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
+
+// SuiteOf the run in a folder: test cases, as junit.xml there has them.
+func SuiteOf(folder string, report *Report, events []timeline.Event) junit.Suite {
+	s := suiteOf(report, events)
+	s.pointTo(filepath.Join(folder, LogsName))
+	return s.Suite
+}
 
 // suite is the test suite of a run.
 type suite struct{ junit.Suite }
@@ -19,6 +27,9 @@ type suite struct{ junit.Suite }
 // they were broken all the same. Properties contain everything that was measured.
 func suiteOf(r *Report, events []timeline.Event) suite {
 	s := suite{junit.Suite{Name: r.Scenario, Time: r.WallSeconds, Properties: propertiesOf(r)}}
+	if !r.Started.IsZero() {
+		s.Timestamp = junit.Moment(r.Started)
+	}
 	s.steps(events)
 	for _, p := range PromisesOf(r, events) {
 		if p.Name != Expect && p.Name != Goal { // whose steps and measures have cases of their own

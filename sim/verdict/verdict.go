@@ -92,6 +92,8 @@ type Report struct {
 	Measures    measure.Measures `json:"measures"`
 	Faults      []Fault          `json:"faults"`
 	WallSeconds float64          `json:"wallSeconds"`
+	// Started is when the run began; zero if only its events are known.
+	Started time.Time `json:"started,omitzero"`
 	// Extensions are the third-party extensions of the run, by their names.
 	Extensions []string `json:"extensions,omitempty"`
 	// ExtensionFiles are theirs, as they were given.

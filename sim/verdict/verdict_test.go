@@ -399,8 +399,8 @@ func TestTheFilesOfAVerdict(t *testing.T) {
 	}
 	want := map[string]any{
 		"scenario": "tale", "backend": "small", "randomSeed": 3.0, "verdict": "Failed", "wallSeconds": 12.5,
-		"promises": []any{"MigrationEnds", "SingleWriter"},
-		"unseen":   map[string]any{"SingleWriter": []any{"the owner epochs of alpha"}},
+		"started": "1970-01-01T00:00:00Z", "promises": []any{"MigrationEnds", "SingleWriter"},
+		"unseen": map[string]any{"SingleWriter": []any{"the owner epochs of alpha"}},
 		"measures": map[string]any{"apiDowntimeSeconds": 3.0, "apiLongestGapSeconds": 3.0,
 			"phases": map[string]any{"asked": 0.0, "apiDown.asked": 0.0}},
 		"objectives": []any{map[string]any{"measure": "apiDowntime", "max": 1.0, "measured": 3.0},

@@ -14,7 +14,7 @@ import (
 // suiteOf makes a test case of each clause that is judged, for each kind. Clauses are judged together, by one record: a
 // case has an equal share of the time, so that the times of all add up to that of the run.
 func suiteOf(r contract.Report) junit.Suite {
-	s := junit.Suite{Name: r.Extension, Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05"),
+	s := junit.Suite{Name: r.Extension, Timestamp: junit.Moment(r.Started),
 		Properties: []junit.Property{{Name: "outcome", Value: string(r.Outcome())}, {Name: "version", Value: r.Version}}}
 	for _, kind := range r.Kinds {
 		for _, id := range r.Clauses {
