@@ -93,7 +93,7 @@ var allowed = map[string][]string{
 	"controllers/maintenance/image":        {"api"},
 	"controllers/maintenance/sidechange":   {"api"},
 	"controllers/maintenance/versionrules": {"api", "controllers/maintenance/version", "controllers/maintenance/image"},
-	"clusters":                             {"api/pki", "api/unpacked", "api/output"},
+	"clusters":                             {"api/pki", "api/unpacked", "api/output", "api/spelling"},
 	"sim":                                  {"clusters", "api"},
 	"sim/durable":                          {},
 	"sim/state":                            {"sim/timeline", "sim/expression"}, // run and judge fold alike

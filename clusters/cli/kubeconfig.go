@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/transplant-sim/transplant/api/spelling"
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded/binary"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
@@ -96,20 +97,27 @@ func kubeconfigPath(dir rundir.Dir, target, actor string) (string, error) {
 	if path := dir.Kubeconfig(cmp.Or(actor, user), target); actor != clusters.Observer && exists(path) {
 		return path, nil
 	}
-	shoots := "no shoot has a kubeconfig yet"
-	if all := kubeconfigsOf(dir, user); len(all) > 0 {
-		shoots = "shoots with a kubeconfig are " + strings.Join(all, ", ")
+	shoots, ofShoots := "no shoot has a kubeconfig yet", kubeconfigsOf(dir, user)
+	if len(ofShoots) > 0 {
+		shoots = "shoots with a kubeconfig are " + strings.Join(ofShoots, ", ")
 	}
 	switch actor {
 	case "":
-		return "", fmt.Errorf("find a cluster or shoot %q: the clusters are %s; %s", target, strings.Join(names, ", "),
-			shoots)
+		return "", fmt.Errorf("find a cluster or shoot %q: the clusters are %s; %s%s", target, strings.Join(names, ", "),
+			shoots, spelling.Question(target, append(names, ofShoots...)))
 	case clusters.Observer:
 		return "", fmt.Errorf(
-			"find the cluster %q: there are %s; the kubeconfig of a shoot is its user's: leave --actor out; %s", target,
-			strings.Join(names, ", "), shoots)
+			"find the cluster %q: there are %s; the kubeconfig of a shoot is its user's: leave --actor out; %s%s", target,
+			strings.Join(names, ", "), shoots, spelling.Question(target, names))
 	}
-	return "", fmt.Errorf("find the kubeconfig of actor %q for %q: there are %s", actor, target, actorKubeconfigs(dir))
+	others, of := actorKubeconfigs(dir), []string(nil)
+	for _, one := range others {
+		if other, is := strings.CutSuffix(one, "."+target); is {
+			of = append(of, other)
+		}
+	}
+	return "", fmt.Errorf("find the kubeconfig of actor %q for %q: there are %s%s", actor, target,
+		cmp.Or(strings.Join(others, ", "), "none"), spelling.Question(actor, of))
 }
 
 func exists(path string) bool {
@@ -127,15 +135,12 @@ func kubeconfigsOf(dir rundir.Dir, actor string) []string {
 }
 
 // actorKubeconfigs lists what can be asked for, as <actor>.<target>.
-func actorKubeconfigs(dir rundir.Dir) string {
-	files, _ := filepath.Glob(dir.Kubeconfig("*", "*"))
-	if len(files) == 0 {
-		return "none"
-	}
+func actorKubeconfigs(dir rundir.Dir) []string {
+	files, _ := filepath.Glob(dir.Kubeconfig("*", "*")) // the pattern is right
 	for i, file := range files {
 		files[i] = strings.TrimSuffix(filepath.Base(file), ".kubeconfig")
 	}
-	return strings.Join(files, ", ")
+	return files
 }
 
 func newControlPlane() *cobra.Command {

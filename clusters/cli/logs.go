@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/transplant-sim/transplant/api/spelling"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 )
@@ -101,9 +102,12 @@ func choose(logs []processLog, name string) (processLog, error) {
 	case 1:
 		return last[0], nil
 	case 0:
-		return processLog{}, fmt.Errorf("find the log of %q: there are %s", name, names(logs))
+		all := names(logs)
+		return processLog{}, fmt.Errorf("find the log of %q: there are %s%s", name, strings.Join(all, ", "),
+			spelling.AlmostQuestion(name, all))
 	}
-	return processLog{}, fmt.Errorf("find the log of %q: several begin so: give more of %s", name, names(last))
+	return processLog{}, fmt.Errorf("find the log of %q: several begin so: give more of %s", name,
+		strings.Join(names(last), ", "))
 }
 
 // supervisorLog is the name of the supervisor's log among those of the processes.
@@ -112,12 +116,12 @@ const supervisorLog = "supervisor"
 // processLog is the log of one process.
 type processLog struct{ name, path string }
 
-func names(logs []processLog) string {
+func names(logs []processLog) []string {
 	var all []string
 	for _, one := range logs {
 		all = append(all, one.name)
 	}
-	return strings.Join(all, ", ")
+	return all
 }
 
 // findLogs lists the logs of a landscape, of one that failed to start or has ended too.

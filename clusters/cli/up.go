@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/transplant-sim/transplant/api/spelling"
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
 	"github.com/transplant-sim/transplant/clusters/embedded/checkpoint"
@@ -129,7 +130,8 @@ func (f *planFlags) start(configure Configure) (supervisor.Start, error) {
 			return f.startKind(ctx, given, configure.Kind)
 		}, nil
 	}
-	return nil, fmt.Errorf("find the backend %q: there are %s, %s", f.backend, embeddedBackend, kindBackend)
+	return nil, fmt.Errorf("find the backend %q: there are %s, %s%s", f.backend, embeddedBackend, kindBackend,
+		spelling.Question(f.backend, []string{embeddedBackend, kindBackend}))
 }
 
 func (f *planFlags) startKind(

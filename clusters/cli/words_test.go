@@ -269,6 +269,8 @@ func TestHints(t *testing.T) {
 		want string
 	}{
 		{[]string{"logs", "a/gardenlet"}, `error: find the log of "a/gardenlet": there are a/etcd, garden/etcd`},
+		{[]string{"logs", "gardn/etcd"},
+			`error: find the log of "gardn/etcd": there are a/etcd, garden/etcd; did you mean "garden/etcd"?`},
 		{[]string{"logs", "a/etcd"}, "lines\n"},
 	} {
 		if got := say(t, append(c.args, "--landscape=mine")...); got != c.want {
@@ -341,6 +343,10 @@ func TestKubeconfigsOfShoots(t *testing.T) {
 		{[]string{"a", "--path", "--actor=user"}, dir.Kubeconfig("user", "a") + "\n"},
 		{[]string{"beta"}, `error: find a cluster or shoot "beta": the clusters are garden, a; shoots with a kubeconfig ` +
 			`are a, alpha`},
+		{[]string{"alhpa"}, `error: find a cluster or shoot "alhpa": the clusters are garden, a; shoots with a kubeconfig ` +
+			`are a, alpha; did you mean "alpha"?`},
+		{[]string{"alpha", "--actor=usr"},
+			`error: find the kubeconfig of actor "usr" for "alpha": there are user.a, user.alpha; did you mean "user"?`},
 		{[]string{"alpha", "--actor=observer"},
 			`error: find the cluster "alpha": there are garden, a; the kubeconfig of a shoot is its user's: leave --actor ` +
 				`out; shoots with a kubeconfig are a, alpha`},
@@ -363,6 +369,7 @@ func TestUpWritesNothingForAMistake(t *testing.T) {
 		{"--seeds=Foo_1", `error: name the seed "Foo_1": a lowercase RFC 1123 label must consist of`},
 		{"--seeds=a,b,c,d,e,f,g,h,i,j", "error: plan the landscape: 10 seeds, at most "},
 		{"--landscape=Foo_1", `error: name the landscape "Foo_1": a lowercase RFC 1123 label must consist of`},
+		{"--backend=kid", `error: find the backend "kid": there are embedded, kind; did you mean "kind"?`},
 		{"--slot=28", "error: claim slot 28: there are slots 0 to 27"},
 	} {
 		if got := say(t, "up", c.flag); !strings.HasPrefix(got, c.want) {

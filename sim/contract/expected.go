@@ -10,8 +10,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/transplant-sim/transplant/api/spelling"
 	"github.com/transplant-sim/transplant/api/userfile"
-	"github.com/transplant-sim/transplant/sim/spelling"
 )
 
 // ExpectedKind is the kind of files about expected failures.

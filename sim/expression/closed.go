@@ -8,7 +8,7 @@ import (
 	"github.com/google/cel-go/common/ast"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/sim/spelling"
+	"github.com/transplant-sim/transplant/api/spelling"
 )
 
 // closedSet are all values that a field may have, beside none. Where it is open users' extensions have values of their

@@ -15,8 +15,8 @@ import (
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	securityv1alpha1 "github.com/transplant-sim/transplant/api/security/v1alpha1"
+	"github.com/transplant-sim/transplant/api/spelling"
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
-	"github.com/transplant-sim/transplant/sim/spelling"
 )
 
 // kindsByGroup are the kinds of objects that a landscape has by itself.

@@ -17,7 +17,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/transplant-sim/transplant/sim/spelling"
+	"github.com/transplant-sim/transplant/api/spelling"
 )
 
 // Misfit is a part of an object that its type has no place for.

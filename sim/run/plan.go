@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/transplant-sim/transplant/api/spelling"
 	"github.com/transplant-sim/transplant/api/userfile"
 	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/scenario"
-	"github.com/transplant-sim/transplant/sim/spelling"
 )
 
 // plan is what is to be run, and where.

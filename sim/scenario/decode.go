@@ -17,11 +17,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/transplant-sim/transplant/api/spelling"
 	"github.com/transplant-sim/transplant/sim/fault/chaosmesh"
 	"github.com/transplant-sim/transplant/sim/fit"
 	"github.com/transplant-sim/transplant/sim/mergepatch"
 	"github.com/transplant-sim/transplant/sim/scenario/fields"
-	"github.com/transplant-sim/transplant/sim/spelling"
 	"github.com/transplant-sim/transplant/sim/step/manifest"
 )
 

@@ -17,9 +17,9 @@ import (
 	"go.yaml.in/yaml/v4"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/transplant-sim/transplant/api/spelling"
 	"github.com/transplant-sim/transplant/api/userfile"
 	"github.com/transplant-sim/transplant/sim/landscape"
-	"github.com/transplant-sim/transplant/sim/spelling"
 )
 
 // maxSize of a scenario file in bytes.

@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/clock"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/spelling"
 	"github.com/transplant-sim/transplant/controllers/errorcodes"
-	"github.com/transplant-sim/transplant/sim/spelling"
 )
 
 // errorsQuestion asks whether an operation that failed is tried again.

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/transplant-sim/transplant/sim/spelling"
+	"github.com/transplant-sim/transplant/api/spelling"
 )
 
 // decode reads JSON as an API server does: names of fields count with their case.

@@ -17,8 +17,8 @@ import (
 	"github.com/chaos-mesh/chaos-mesh/api/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/transplant-sim/transplant/api/spelling"
 	"github.com/transplant-sim/transplant/sim/fit"
-	"github.com/transplant-sim/transplant/sim/spelling"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/transplant-sim/transplant/sim/spelling"
+	"github.com/transplant-sim/transplant/api/spelling"
 )
 
 // form of a new scenario, with NAME for its name.

@@ -25,11 +25,16 @@ func Suggest(wrong string, known []string) string {
 }
 
 // Question asks for the likeliest of the names at the end of a sentence; it is empty if none is near.
-func Question(wrong string, known []string) string {
-	if best := Likeliest(wrong, known); best != "" {
-		return fmt.Sprintf("; did you mean %q?", best)
+func Question(wrong string, known []string) string { return question(Likeliest(wrong, known)) }
+
+// AlmostQuestion is a Question about what is Almost one of the names.
+func AlmostQuestion(wrong string, known []string) string { return question(Almost(wrong, known)) }
+
+func question(best string) string {
+	if best == "" {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("; did you mean %q?", best)
 }
 
 // Almost is the name that an unknown one is for certain, since at most a fifth of the letters is wrong: it is for names

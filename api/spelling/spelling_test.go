@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/transplant-sim/transplant/sim/spelling"
+	"github.com/transplant-sim/transplant/api/spelling"
 )
 
 func TestNearest(t *testing.T) {
