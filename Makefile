@@ -103,6 +103,14 @@ generate: ## Generate deep copies, CRDs, schemas and tables again; leaves no dif
 dashboards: ## Generate the dashboards and alert rules again (part of generate)
 	go generate ./dashboards
 
+.PHONY: snapshot
+snapshot: ## Build the archives of a release into out/dist, for amd64 and arm64, and publish nothing
+	go tool -modfile=.ci/release/go.mod goreleaser release --snapshot --clean --skip=docker,sign
+
+.PHONY: image
+image: ## Build the image of a release from the archive of "make snapshot" (needs Docker, no registry); IMAGE=name
+	.ci/image $(IMAGE)
+
 ##@ Checking
 
 .PHONY: lint

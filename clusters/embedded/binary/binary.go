@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,8 +23,12 @@ const Variable = "TRANSPLANT_KUBERNETES_BIN"
 // those that this program was built with.
 const SourceVariable = "TRANSPLANT_SOURCE"
 
-// program is the binary's file name in the cache.
-const program = "controlplane"
+// program is the binary's file name in the cache, and Beside the one that it has in the archive of a release, beside
+// the program that needs it.
+const (
+	program = "controlplane"
+	Beside  = "transplant-controlplane"
+)
 
 // Errors that callers distinguish.
 var (
@@ -34,11 +39,11 @@ var (
 	ErrDiskFull = errors.New("too little space on the disk")
 )
 
-// Find returns the path of a binary that exists already: the one TRANSPLANT_KUBERNETES_BIN names, after a check that
-// it runs, or the cached one. It is ErrNotBuilt when there is none.
+// Find returns the path of a binary that exists already: a prebuilt one, after a check that it runs, or the cached one.
+// It is ErrNotBuilt when there is none.
 func Find(ctx context.Context) (string, error) {
-	if path := os.Getenv(Variable); path != "" {
-		return path, check(ctx, path)
+	if path, err := prebuilt(ctx); path != "" || err != nil {
+		return path, err
 	}
 	source, err := findSource()
 	if err != nil {
@@ -68,21 +73,64 @@ func cached(ctx context.Context, source string) (string, error) {
 	return filepath.Join(cache, "transplant", program, key, program), nil
 }
 
+// prebuilt returns the path of a binary that somebody else has built: the one that TRANSPLANT_KUBERNETES_BIN names, or
+// that of the release, which lies beside this program and must be of the same release. It is empty if there is none.
+func prebuilt(ctx context.Context) (string, error) {
+	if path := os.Getenv(Variable); path != "" {
+		_, err := check(ctx, path)
+		return path, err
+	}
+	if os.Getenv(SourceVariable) != "" {
+		return "", nil
+	}
+	executable, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find the folder of this program: %w", err)
+	}
+	path := filepath.Join(filepath.Dir(executable), Beside)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	wanted, err := Version(kubernetesModule)
+	if err != nil {
+		return "", err
+	}
+	version, err := check(ctx, path)
+	if err == nil && version != wanted {
+		err = fmt.Errorf("use the control-plane binary %q: %w: it is Kubernetes %s, this program needs %s: unpack all of "+
+			"one release, or remove the file", path, ErrUnusable, version, wanted)
+	}
+	return path, err
+}
+
 // checkTimeout bounds the check of a prebuilt binary, which may be read from a cold disk.
 const checkTimeout = 30 * time.Second
 
-// check runs the binary's smallest program.
-func check(ctx context.Context, path string) error {
+// answer of the binary to the question for its version.
+const answer = "Client Version: "
+
+// check runs the binary's smallest program, and returns the version of Kubernetes that it says.
+func check(ctx context.Context, path string) (version string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	output, err := exec.CommandContext(ctx, path, "kubectl", "version", "--client").CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("run the control-plane binary %q of %s: %w: %w: %s", path, Variable, ErrUnusable, err,
+		return "", fmt.Errorf("run the control-plane binary %q%s: %w: %w: %s", path, named(), ErrUnusable, err,
 			strings.TrimSpace(string(output)))
 	}
-	if !strings.Contains(string(output), "Client Version: v") {
-		return fmt.Errorf("run the control-plane binary %q of %s: %w: it answers %q to \"kubectl version --client\"", path,
-			Variable, ErrUnusable, output)
+	for line := range strings.Lines(string(output)) {
+		if version, is := strings.CutPrefix(line, answer+"v"); is {
+			return "v" + strings.TrimSpace(version), nil
+		}
 	}
-	return nil
+	return "", fmt.Errorf("run the control-plane binary %q%s: %w: it answers %q to \"kubectl version --client\"", path,
+		named(), ErrUnusable, output)
+}
+
+// named says who has named the binary, if somebody has.
+func named() string {
+	if os.Getenv(Variable) == "" {
+		return ""
+	}
+	return " of " + Variable
 }

@@ -7,12 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 )
 
 // goMod is that of a small program with the name and the requirement of the real one; nothing is downloaded.
@@ -230,6 +232,78 @@ func TestPrebuiltBinaryIsChecked(t *testing.T) {
 			t.Errorf("got %q, %v; want the prebuilt binary", path, err)
 		}
 	}
+}
+
+// The binary of a release lies beside the program, here this test. It is taken if it is of the same release.
+func TestFind_BinaryOfARelease_IsBesideTheProgram(t *testing.T) {
+	t.Setenv(Variable, "")
+	t.Setenv(SourceVariable, "")
+	t.Setenv("PATH", "/nowhere") // Go is not needed
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted, err := Version(kubernetesModule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake := filepath.Join(filepath.Dir(executable), Beside)
+	t.Cleanup(func() { _ = os.Remove(fake) })
+	for name, c := range map[string]struct {
+		says string
+		want error
+	}{
+		"of this release": {"Client Version: " + wanted, nil},
+		"of another one":  {"Client Version: v1.2.3", ErrUnusable},
+		"another program": {"hello", ErrUnusable},
+	} {
+		write(t, fake, "#!/bin/sh\necho "+c.says+"\n")
+		for _, call := range []func() (string, error){
+			func() (string, error) { return Find(t.Context()) },
+			func() (string, error) { return Ensure(t.Context(), nil) },
+		} {
+			path, err := call()
+			if path != fake || !errors.Is(err, c.want) {
+				t.Errorf("%s: got %q, %v; want %q, %v", name, path, err, fake, c.want)
+			}
+		}
+	}
+}
+
+// A release is built as the cache is.
+func TestLinkerFlags_OfARelease_AreThoseOfABuild(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile("../../../.goreleaser.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var release struct {
+		Builds []struct {
+			ID, Binary          string
+			Env, Flags, Ldflags []string
+		}
+	}
+	if err := yaml.Unmarshal(content, &release); err != nil {
+		t.Fatal(err)
+	}
+	version, err := Version(kubernetesModule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, build := range release.Builds {
+		if build.ID != program {
+			continue
+		}
+		got := append(build.Flags, "-ldflags", strings.Join(build.Ldflags, " "))
+		if diff := cmp.Diff(append(slices.Clone(buildFlags), linkerFlags(version)), got); diff != "" {
+			t.Errorf("flags of the control-plane binary in a release (-want +got):\n%s", diff)
+		}
+		if build.Binary != Beside || !slices.Contains(build.Env, "CGO_ENABLED=0") {
+			t.Errorf("it is called %q and built with %v, want %q without cgo", build.Binary, build.Env, Beside)
+		}
+		return
+	}
+	t.Error("a release has no control-plane binary")
 }
 
 func TestKeyFollowsTheSources(t *testing.T) {

@@ -28,8 +28,8 @@ type Progress func(done, total int, what string)
 // Two callers at once build once: the second waits for the first. A build that fails or is cancelled leaves nothing
 // that could be taken for a binary.
 func Ensure(ctx context.Context, progress Progress) (string, error) {
-	if path := os.Getenv(Variable); path != "" {
-		return path, check(ctx, path)
+	if path, err := prebuilt(ctx); path != "" || err != nil {
+		return path, err
 	}
 	source, err := findSource()
 	if err != nil {

@@ -11,8 +11,11 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// goModFile is the file of the sources that names the versions.
-const goModFile = "go.mod"
+// goModFile is the file of the sources that names the versions, kubernetesModule the module that is Kubernetes.
+const (
+	goModFile        = "go.mod"
+	kubernetesModule = "k8s.io/kubernetes"
+)
 
 // Version of a module, such as k8s.io/kubernetes, that the control-plane binary of this program is built from.
 func Version(module string) (string, error) {
@@ -45,7 +48,7 @@ func kubernetesVersion(source string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read the Kubernetes version: %w", err)
 	}
-	return required(path, content, "k8s.io/kubernetes")
+	return required(path, content, kubernetesModule)
 }
 
 // linkerFlags make "kubectl version" and the API server's /version say the right version.

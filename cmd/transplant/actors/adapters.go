@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"runtime/debug"
 	"strings"
 	"time"
 
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -41,8 +44,20 @@ import (
 	"github.com/transplant-sim/transplant/controllers/ownership/validity"
 )
 
-// Version is the version of all programs of this build.
-const Version = "v0.1.0-dev"
+// Version is the version of all programs of this build: that of a release, or else of the next one.
+var Version = version()
+
+func version() string {
+	if built, known := debug.ReadBuildInfo(); known && isRelease(built.Main.Version) {
+		return built.Main.Version
+	}
+	return "v0.1.0-dev"
+}
+
+// isRelease is whether the main module of a program has this version by a tag, and nothing was changed since.
+func isRelease(version string) bool {
+	return semver.IsValid(version) && semver.Build(version) == "" && !module.IsPseudoVersion(version)
+}
 
 func setUpLogs() { ctrl.SetLogger(klog.Background()) }
 
