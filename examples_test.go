@@ -13,7 +13,15 @@ import (
 // goNamed is a version of Go in a file for a CI.
 var goNamed = regexp.MustCompile(`(?:golang:|GO_VERSION: )(\d+\.\d+\.\d+)`)
 
-// Files for CIs can be read, keep what a failed run leaves, and name the Go that go.mod names.
+var (
+	// actionUsed is one that a step uses, but for those of this repository.
+	actionUsed = regexp.MustCompile(`(?m)\buses: ([^./].*?)$`)
+	pinned     = regexp.MustCompile(`^\S+@[0-9a-f]{40} # v\d+\.\d+\.\d+$|^transplant-sim/transplant/`)
+	listItem   = regexp.MustCompile(`(?m)^ +- `)
+)
+
+// Files for CIs can be read, keep what a failed run leaves, name the Go that go.mod names, and use other people's
+// actions at a commit: a tag can be moved.
 func TestExamples_FilesForCI_AreReadAndNameTheToolchain(t *testing.T) {
 	t.Parallel()
 	tree := tracked(t)
@@ -21,10 +29,11 @@ func TestExamples_FilesForCI_AreReadAndNameTheToolchain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, named := 0, 0
+	files, named, used := 0, 0, 0
 	for name, content := range tree {
 		folder, suffix := path.Dir(name), path.Ext(name)
-		if !strings.HasPrefix(folder, ".github") && folder != "docs/examples" || suffix != ".yml" && suffix != ".yaml" {
+		if !strings.HasPrefix(folder, ".github") && folder != "docs/examples" && name != "action.yml" ||
+			suffix != ".yml" && suffix != ".yaml" {
 			continue
 		}
 		files++
@@ -41,13 +50,18 @@ func TestExamples_FilesForCI_AreReadAndNameTheToolchain(t *testing.T) {
 			strings.Contains(content, "actions/cache@") {
 			t.Errorf("%s: a cache is restored and saved apart, else a failed run keeps nothing", name)
 		}
-		for _, step := range strings.Split(content, "\n      - ") {
+		for _, found := range actionUsed.FindAllStringSubmatch(content, -1) {
+			if used++; !pinned.MatchString(found[1]) {
+				t.Errorf("%s uses %s, want a commit, and its version as a comment", name, found[1])
+			}
+		}
+		for _, step := range listItem.Split(content, -1) {
 			if strings.Contains(step, "cache/save@") && !strings.Contains(step, "if: always()") {
 				t.Errorf("%s: a failed run keeps nothing:\n%s", name, step)
 			}
 		}
 	}
-	if files < 7 || named < 3 {
-		t.Errorf("%d files with %d versions of Go were looked at", files, named)
+	if files < 10 || named < 3 || used < 20 {
+		t.Errorf("%d files with %d versions of Go and %d actions were looked at", files, named, used)
 	}
 }
