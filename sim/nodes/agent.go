@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"sync"
@@ -36,8 +37,11 @@ type Options struct {
 	RootDir      string        // the machines' disks, and kwok's files
 	Sync         time.Duration // between two looks at a shoot; 0 means DefaultSync
 	LeaseSeconds int           // 0 means DefaultLeaseSeconds
-	Clock        clock.Clock   // nil means the real one
-	Log          logr.Logger
+	// Kubelet is where API servers find what answers for the kubelets of nodes that register; the zero value means
+	// nowhere.
+	Kubelet netip.AddrPort
+	Clock   clock.Clock // nil means the real one
+	Log     logr.Logger
 }
 
 // Agent turns machines into nodes.

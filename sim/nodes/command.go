@@ -18,11 +18,12 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/sim/nodes/kubelet"
 )
 
 type flags struct {
 	Options
-	cloudKubeconfig, proxyURL, proxyCA, metricsAddress string
+	cloudKubeconfig, proxyURL, proxyCA, metricsAddress, kubeletAddress string
 }
 
 // NewCommand is `transplant nodes`: the worker nodes of all shoots.
@@ -53,6 +54,8 @@ func NewCommand() *cobra.Command {
 	set.IntVar(&f.LeaseSeconds, "node-lease-duration-seconds", DefaultLeaseSeconds,
 		"duration of a node's lease; the node renews it four times in this time")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "", "address of GET /metrics, plain HTTP; empty for none")
+	set.StringVar(&f.kubeletAddress, "kubelet-bind-address", "",
+		"address that answers for the kubelets of all nodes, which are simulated; empty for none")
 	for _, name := range []string{"cloud-kubeconfig", "kwok", "root-dir"} {
 		utilruntime.Must(command.MarkFlagRequired(name)) // the flag is defined above
 	}
@@ -90,6 +93,23 @@ func (f *flags) run(ctx context.Context) error {
 	if err := f.complete(); err != nil {
 		return err
 	}
+	if f.kubeletAddress == "" {
+		return f.runAgent(ctx)
+	}
+	kubelets, err := kubelet.Listen(f.kubeletAddress)
+	if err != nil {
+		return fmt.Errorf("take the address of --kubelet-bind-address: %w", err)
+	}
+	f.Kubelet = kubelets.At()
+	serving, stop := context.WithCancel(ctx)
+	failed := make(chan error, 1)
+	go func() { failed <- kubelets.Serve(serving) }()
+	err = f.runAgent(ctx)
+	stop()
+	return errors.Join(err, <-failed)
+}
+
+func (f *flags) runAgent(ctx context.Context) error {
 	agent := New(f.Options)
 	if f.metricsAddress == "" {
 		return agent.Run(ctx)

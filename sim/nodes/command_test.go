@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -62,15 +65,12 @@ func TestCommand(t *testing.T) {
 	folder := t.TempDir()
 	ca := filepath.Join(folder, "links.crt")
 	w.check(os.WriteFile(ca, w.links.PEM(), 0o600))
-	listener, err := net.Listen("tcp", "127.230.2.4:0")
-	w.check(err)
-	metrics := listener.Addr().String()
-	listener.Close()
+	metrics, kubelets := freePort(w), freePort(w)
 	flags := []string{
 		"--cloud-kubeconfig=" + w.cloudKubeconfig(folder), "--proxy-url=" + w.proxy.URL(), "--proxy-ca=" + ca,
 		"--kwok=" + w.server.Cluster.Binary,
 		"--root-dir=" + filepath.Join(folder, "root"), "--metrics-bind-address=" + metrics,
-		"--node-lease-duration-seconds=8", "--sync-period=200ms",
+		"--kubelet-bind-address=" + kubelets, "--node-lease-duration-seconds=8", "--sync-period=200ms",
 	}
 	w.machine("node-1", nil)
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
@@ -89,9 +89,18 @@ func TestCommand(t *testing.T) {
 			}
 			return ""
 		})
+		node, err := w.admin.CoreV1().Nodes().Get(t.Context(), "node-1", metav1.GetOptions{})
+		w.check(err)
+		at := net.JoinHostPort(node.Status.Addresses[1].Address, fmt.Sprint(node.Status.DaemonEndpoints.KubeletEndpoint.Port))
+		if kind := node.Status.Addresses[1].Type; kind != corev1.NodeHostName || at != kubelets {
+			t.Errorf("the kubelet of the node is at the %s %s, want the Hostname %s", kind, at, kubelets)
+		}
+		connection, err := tls.Dial("tcp", kubelets, &tls.Config{InsecureSkipVerify: true})
+		w.check(err)
+		w.check(connection.Close())
 		kwok := w.kwokBelow(nodes.Process.Pid)
 		w.check(nodes.Process.Signal(signal))
-		err := nodes.Wait()
+		err = nodes.Wait()
 		if signal == syscall.SIGTERM && err != nil {
 			t.Errorf("ended with %v: %s", err, output.String())
 		}
@@ -102,6 +111,14 @@ func TestCommand(t *testing.T) {
 			return ""
 		})
 	}
+}
+
+// freePort is an address with a port that nobody uses.
+func freePort(w *world) string {
+	listener, err := net.Listen("tcp", "127.230.2.4:0")
+	w.check(err)
+	defer listener.Close()
+	return listener.Addr().String()
 }
 
 func read(url string) (string, error) {
@@ -149,6 +166,7 @@ func TestCommandRefusesToStart(t *testing.T) {
 		"no proxy's CA":     {"--proxy-ca=/nonexistent", "read --proxy-ca"},
 		"not a URL":         {"--proxy-url=:", "parse --proxy-url"},
 		"address not to be": {"--metrics-bind-address=192.0.2.1:80", "take the address of --metrics-bind-address"},
+		"no address":        {"--kubelet-bind-address=nodes:10250", "take the address of --kubelet-bind-address"},
 	} {
 		output, err := command(append(good, test.flag)...).CombinedOutput()
 		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 || !strings.Contains(string(output),

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"net/netip"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -58,6 +59,19 @@ func (m *machine) node() (*corev1.Node, error) {
 			NodeInfo: m.info(),
 		},
 	}, nil
+}
+
+// answeredAt has API servers find the kubelet of a node there. They prefer the address of type Hostname to all others.
+func answeredAt(node *corev1.Node, kubelet netip.AddrPort) {
+	if !kubelet.IsValid() {
+		return
+	}
+	for i, a := range node.Status.Addresses {
+		if a.Type == corev1.NodeHostName {
+			node.Status.Addresses[i].Address = kubelet.Addr().String()
+		}
+	}
+	node.Status.DaemonEndpoints.KubeletEndpoint.Port = int32(kubelet.Port())
 }
 
 func (m *machine) labels() map[string]string {

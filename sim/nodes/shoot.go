@@ -229,6 +229,7 @@ func (s *shoot) ensure(ctx context.Context, m *machine, nodes map[string]*corev1
 		wanted.Annotations[constants.ChecksumAppliedNodeConfig] = checksum
 	}
 	wanted.Status.NodeInfo.KubeletVersion = cmp.Or(s.agents.kubeletVersion(m, m.data.InPlace), m.data.KubeletVersion)
+	answeredAt(wanted, s.options.Kubelet)
 	created, err := s.create(ctx, wanted)
 	if err != nil {
 		return fmt.Errorf("register machine %q: %w", m.ID, err)

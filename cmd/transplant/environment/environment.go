@@ -150,6 +150,9 @@ const (
 	nodesProgram = "nodes"
 )
 
+// kubeletPort is that of kubelets.
+const kubeletPort = "10250"
+
 // companions are the cloud and the process that stands for the machines.
 func (s *Environment) companions(l Landscape) ([]clusters.Companion, error) {
 	if err := s.writeTokens(l); err != nil {
@@ -220,9 +223,14 @@ func (s *Environment) nodes(l Landscape) (clusters.Companion, error) {
 	}
 	access, folder, metrics := l.Dir().Kubeconfig(cloudNodes, switchboard.Cloud), l.Dir().Join("nodes"),
 		l.MetricsAddress(nodesProgram)
+	host, _, err := net.SplitHostPort(metrics.Listen)
+	if err != nil {
+		return clusters.Companion{}, fmt.Errorf("read the address of the nodes: %w", err)
+	}
 	return clusters.Companion{Name: nodesProgram, Metrics: metrics.Reach, Reads: []string{access, ca},
 		Writes: []string{folder}, Args: []string{nodesProgram,
 			"--metrics-bind-address=" + metrics.Listen,
+			"--kubelet-bind-address=" + net.JoinHostPort(host, kubeletPort),
 			"--cloud-kubeconfig=" + access,
 			"--proxy-url=" + proxy.URL(),
 			"--proxy-ca=" + ca,
