@@ -3,6 +3,7 @@ package transplant_test
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,5 +64,59 @@ func TestExamples_FilesForCI_AreReadAndNameTheToolchain(t *testing.T) {
 	}
 	if files < 10 || named < 3 || used < 20 {
 		t.Errorf("%d files with %d versions of Go and %d actions were looked at", files, named, used)
+	}
+}
+
+// What a release is made of is in the tree, or is a bill of materials that "make sbom" writes.
+func TestRelease_WhatItNames_IsThere(t *testing.T) {
+	t.Parallel()
+	tree := tracked(t)
+	var release struct {
+		Builds []struct{ ID, Main, Dir string }
+		// Archives' files are names, or have a source.
+		Archives []struct{ Files []any }
+		Images   []struct {
+			IDs        []string `json:"ids"`
+			Dockerfile string   `json:"dockerfile"`
+			Extra      []string `json:"extra_files"`
+		} `json:"dockers_v2"`
+	}
+	if err := yaml.Unmarshal([]byte(tree[".goreleaser.yaml"]), &release); err != nil {
+		t.Fatal(err)
+	}
+	var names, ids []string
+	for _, build := range release.Builds {
+		ids = append(ids, build.ID)
+		names = append(names, path.Join(build.Dir, build.Main, "main.go"))
+	}
+	for _, archive := range release.Archives {
+		for _, file := range archive.Files {
+			switch file := file.(type) {
+			case string:
+				names = append(names, file)
+			case map[string]any:
+				bill, is := strings.CutPrefix(file["src"].(string), "out/bill/")
+				bill, _ = strings.CutSuffix(bill, ".cdx.json")
+				if !is || !strings.Contains(tree[".ci/bill/bill.yaml"], "name: "+bill+",") {
+					t.Errorf("the archive has %s, which nothing writes", file["src"])
+				}
+			}
+		}
+	}
+	for _, image := range release.Images {
+		names = append(append(names, image.Dockerfile), image.Extra...)
+		for _, id := range image.IDs {
+			if !slices.Contains(ids, id) {
+				t.Errorf("the image has %s, which is not built", id)
+			}
+		}
+	}
+	for _, name := range names {
+		if _, there := tree[name]; !there {
+			t.Errorf("a release needs %s, which is not there", name)
+		}
+	}
+	if len(ids) != 2 || len(names) < 8 {
+		t.Errorf("only %v were looked at", names)
 	}
 }

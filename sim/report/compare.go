@@ -166,10 +166,16 @@ func numberRows(runs []*Run, of func(*Run) ([]string, map[string]number)) []row 
 		for i := range runs {
 			one.Cells = append(one.Cells, compared(all[i][name], all[0][name]))
 		}
-		markBest(one.Cells, name, all)
+		markBest(one.Cells, runs, name, all)
 		rows = append(rows, one)
 	}
 	return rows
+}
+
+// unsure says that a number of a run is a lower bound, because nobody looked for some of the time.
+func unsure(run *Run, name string) bool {
+	return (name == apiDowntime || name == longestOutage) && run.Verdict != nil &&
+		run.Verdict.Measures.APIUnobservedSeconds != nil && *run.Verdict.Measures.APIUnobservedSeconds > 0
 }
 
 // compared is a number beside that of the first run.
@@ -187,20 +193,22 @@ func compared(n, first number) cell {
 	return c
 }
 
-// markBest marks the lowest numbers of a row, unless all are the same: less is better in all that is measured.
-func markBest(cells []cell, name string, all []map[string]number) {
+// markBest marks the lowest numbers of a row, unless all are the same: less is better in all that is measured. Where
+// one of the runs has no number, or the lowest is unsure, nobody knows which is the best.
+func markBest(cells []cell, runs []*Run, name string, all []map[string]number) {
 	var values []float64
 	for _, numbers := range all {
-		if n := numbers[name]; n.known {
-			values = append(values, n.value)
+		n := numbers[name]
+		if !n.known {
+			return
 		}
+		values = append(values, n.value)
 	}
-	if len(values) < 2 || slices.Min(values) == slices.Max(values) {
+	if slices.Min(values) == slices.Max(values) {
 		return
 	}
 	for i := range cells {
-		n := all[i][name]
-		cells[i].Best = n.known && n.value == slices.Min(values)
+		cells[i].Best = values[i] == slices.Min(values) && !unsure(runs[i], name)
 	}
 }
 

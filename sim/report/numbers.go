@@ -20,6 +20,12 @@ type measured struct {
 	Share float64
 }
 
+// Measures that are lower bounds where the API was not observed all the time.
+const (
+	apiDowntime   = "API downtime"
+	longestOutage = "longest outage"
+)
+
 func measuresOf(run *Run) []measured {
 	var all []measured
 	m, goals := run.Verdict.Measures, run.Scenario.Spec.Measure
@@ -50,12 +56,12 @@ func measuresOf(run *Run) []measured {
 	seconds("RPO", "age of the newest lost write against the newest that survived before the first lost one", m.RPOSeconds,
 		goals.RPO)
 	count("lost writes", "acknowledged, and not in the data at the end", m.LostWrites, goals.LostWrites)
-	seconds("API downtime", "how long the API could not be reached by name, in all; of the worst shoot",
+	seconds(apiDowntime, "how long the API could not be reached by name, in all; of the worst shoot",
 		m.APIDowntimeSeconds, goals.APIDowntime)
 	seconds("API not observed",
 		"how long nobody tried to reach the API though it was due: the downtime may be longer by that",
 		m.APIUnobservedSeconds, nil)
-	seconds("longest outage", "the longest single outage in it", m.APILongestGapSeconds, nil)
+	seconds(longestOutage, "the longest single outage in it", m.APILongestGapSeconds, nil)
 	count("restores at once", "the most shoots that one seed was restoring at the same time", m.RestoresAtOnce,
 		goals.RestoresAtOnce)
 	if d := run.Verdict.AtDefaults; d != nil {
@@ -81,33 +87,49 @@ func (m *measured) against(most float64, text string) {
 
 // phase of a migration or recovery.
 type phase struct {
-	Name    string
+	Name string
+	// Seconds that a part of a migration took, or after which a moment of a recovery came.
 	Seconds float64
 	// Down is how long of it the API was unreachable; -1 when that was not probed.
 	Down float64
-	// Share of the longest phase, in percent.
-	Share float64
+	// Left and Share are where its bar begins, and how long it is, in percent of the longest migration or recovery. The
+	// bar of a moment begins at the moment before.
+	Left, Share float64
 }
 
 func phasesOf(run *Run) []phase {
 	var all []phase
-	longest := 0.0
+	longest, before := 0.0, ""
+	at := 0.0 // the end of the bar before, in this migration or recovery
 	values := run.Verdict.Measures.Phases
 	for _, name := range measure.InOrder(values) {
 		prefix, last := "", name
 		if dot := strings.LastIndex(name, "."); dot >= 0 {
 			prefix, last = name[:dot+1], name[dot+1:]
 		}
+		if prefix != before {
+			before, at = prefix, 0
+		}
 		one := phase{Name: name, Seconds: values[name], Down: -1}
 		if down, probed := values[prefix+"apiDown."+last]; probed {
 			one.Down = down
 		}
-		longest = max(longest, one.Seconds)
+		switch {
+		case last == "total":
+			one.Share = one.Seconds
+		case strings.HasSuffix(prefix, "recovery."):
+			one.Left, one.Share = at, max(one.Seconds-at, 0)
+			at = max(at, one.Seconds)
+		default:
+			one.Left, one.Share = at, one.Seconds
+			at += one.Seconds
+		}
+		longest = max(longest, one.Left+one.Share)
 		all = append(all, one)
 	}
 	for i := range all {
 		if longest > 0 {
-			all[i].Share = 100 * all[i].Seconds / longest
+			all[i].Left, all[i].Share = 100*all[i].Left/longest, 100*all[i].Share/longest
 		}
 	}
 	return all

@@ -26,6 +26,7 @@ type page struct {
 	Promises   []promise
 	Lines      []line
 	Command    string
+	Where      where
 	Model      Model
 	Assets     assets
 	// Follow is where the page finds what is new, when a server shows it; empty in a file.
@@ -69,8 +70,8 @@ type line MoreLine
 
 func pageOf(run *Run) page {
 	p := page{Run: run, Verdict: stateOf(run), Tone: "unclear", Facts: factsOf(run), Faults: bandsOf(run),
-		Lines: linesOf(run), Command: verdict.Begin(run.Start).Again(""), Model: ModelOf(run, 0), Costs: costsOf(run),
-		Assets: theAssets}
+		Lines: linesOf(run), Where: whereOf(run), Command: verdict.Begin(run.Start).Again(""), Model: ModelOf(run, 0),
+		Costs: costsOf(run), Assets: theAssets}
 	if run.Verdict != nil {
 		p.Tone = verdictTone(run.Verdict.Verdict)
 		p.Measures, p.Phases, p.Promises = measuresOf(run), phasesOf(run), promisesOf(run)

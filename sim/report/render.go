@@ -46,6 +46,13 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"clock":   clock,
 	"policy":  policy,
 	"plus":    func(a, b int) int { return a + b },
+	"dict": func(pairs ...any) map[string]any { // for templates that need two things
+		all := map[string]any{}
+		for i := 0; i+1 < len(pairs); i += 2 {
+			all[fmt.Sprint(pairs[i])] = pairs[i+1]
+		}
+		return all
+	},
 }).ParseFS(pageFiles, "page/*.html"))
 
 // join the embedded files that match, in the order of their names.

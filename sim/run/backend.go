@@ -52,6 +52,14 @@ type Equipped interface {
 	Available(ctx context.Context) error
 }
 
+// Preparer is a Backend that builds programs before its first landscape, which may take minutes.
+type Preparer interface {
+	Backend
+	// Prepare builds what is not there yet. It is asked before the clock of any run begins. Progress takes a line about
+	// what is going on.
+	Prepare(ctx context.Context, progress func(text string)) error
+}
+
 // Keeper is a Backend whose landscapes can be kept as checkpoints, and started again.
 type Keeper interface {
 	Backend

@@ -120,6 +120,9 @@ that of the gravest verdict.`,
 				return notRun{err}
 			}
 			defer func() { _ = accepted.release() }() // the kernel does it, too: the program ends
+			if err := r.prepareBackend(ctx); err != nil {
+				return notRun{err}
+			}
 			if err := logInto(cmp.Or(r.folder, "out"), verbosity); err != nil {
 				return notRun{err}
 			}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/utils/clock"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/metrics"
 	"github.com/transplant-sim/transplant/sim/run/queue"
 	"github.com/transplant-sim/transplant/sim/run/terminal"
+	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
@@ -120,5 +123,44 @@ func TestTheVerdictShowsTheFilesOfExtensions(t *testing.T) {
 		ExtensionFiles: []string{"mine/vault.yaml"}}, "out")
 	if want := "--seed 7 --extension mine/vault.yaml"; !strings.Contains(out.String(), want) {
 		t.Errorf("%q is not in\n%s", want, out.String())
+	}
+}
+
+// preparing is a small backend that builds something first.
+type preparing struct {
+	*small
+	fail error
+	done time.Time
+}
+
+func (p *preparing) Prepare(_ context.Context, progress func(string)) error {
+	progress("it is built")
+	p.done = time.Now()
+	return p.fail
+}
+
+// What a backend builds first is over before a run's clock begins. If it fails nothing is written.
+func TestRun_BackendThatPrepares_IsReadyBeforeTheClock(t *testing.T) { // harness.log is that of one command at a time
+	file := scene(t, t.TempDir(), "tale", empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]")
+	backend, folder := &preparing{small: &small{t: t}}, filepath.Join(t.TempDir(), "tale")
+	run := func() (string, error) {
+		return printed(t.Context(), NewRunCommand(map[string]Backend{"embedded": backend}, nil), file, "--out", folder)
+	}
+	backend.fail = errors.New("no space is left")
+	_, err := run()
+	coder, is := errors.AsType[notRun](err)
+	if !is || coder.ExitCode() != 2 || !strings.Contains(err.Error(), `prepare the backend "embedded": no space is left`) {
+		t.Errorf("it fails with %v", err)
+	}
+	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder was made: %v", err)
+	}
+	backend.fail = nil
+	if out, err := run(); err != nil || !strings.HasPrefix(out, "it is built\n") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	record, err := timeline.ReadFile(filepath.Join(folder, timeline.FileName))
+	if err != nil || record.Started.Before(backend.done) {
+		t.Errorf("the run began at %s, it was ready at %s: %v", record.Started, backend.done, err)
 	}
 }

@@ -20,7 +20,7 @@ const defaultRuns = "out"
 
 // NewReportCommand is the command `report DIR…`.
 func NewReportCommand() *cobra.Command {
-	var server bool
+	var server, image bool
 	var address, comparison string
 	command := &cobra.Command{
 		Use:   "report DIR…",
@@ -30,12 +30,14 @@ such folders.
 
 The command writes report.html in the folder of every run again. If there are several runs, it also
 compares them with the first one, in comparison.html in the folder above them, or in the file that
---comparison names. The pages need no other files.
+--comparison names. The pages need no other files. --image also writes report.svg: the verdict, where
+the shoots were, and when they answered, as one picture, for a chat or the page of a CI job.
 
 --serve lists the runs in DIR (default out) and below on a local address. It also shows runs that
 still go on.`,
 		Example: `  transplant report out/seed-loss
   transplant report out/seed-loss out/other  # and compare them
+  transplant report --image out/seed-loss    # and a picture of it
   transplant report --serve`,
 		ValidArgsFunction: completeRuns,
 		RunE: func(command *cobra.Command, folders []string) error {
@@ -55,13 +57,14 @@ still go on.`,
 			if len(folders) == 0 {
 				return notRun{fmt.Errorf("report needs the folder of a run, or --serve")}
 			}
-			if err := reportAll(command, folders, comparison); err != nil {
+			if err := reportAll(command, folders, comparison, image); err != nil {
 				return notRun{err}
 			}
 			return nil
 		},
 	}
 	command.Flags().BoolVar(&server, "serve", false, "serve a live list of the runs in DIR until interrupted")
+	command.Flags().BoolVar(&image, "image", false, "also write report.svg, a picture of the run, in its folder")
 	command.Flags().StringVar(&address, "address", "127.0.0.1:8740",
 		"address for --serve, on the loopback interface")
 	command.Flags().StringVar(&comparison, "comparison", "",
@@ -69,7 +72,7 @@ still go on.`,
 	return command
 }
 
-func reportAll(command *cobra.Command, folders []string, comparison string) error {
+func reportAll(command *cobra.Command, folders []string, comparison string, image bool) error {
 	runs, err := runsIn(folders)
 	if err != nil {
 		return err
@@ -77,11 +80,17 @@ func reportAll(command *cobra.Command, folders []string, comparison string) erro
 	var unread error // what is wrong with one keeps nobody from the others
 	runs = slices.DeleteFunc(runs, func(folder string) bool {
 		err := report.Write(folder)
+		if err == nil && image {
+			err = report.WriteImage(folder)
+		}
 		if err != nil {
 			unread = errors.Join(unread, fmt.Errorf("report the run in %q: %w", folder, err))
 			return true
 		}
 		fmt.Fprintln(command.OutOrStdout(), filepath.Join(folder, report.FileName))
+		if image {
+			fmt.Fprintln(command.OutOrStdout(), filepath.Join(folder, report.ImageName))
+		}
 		return false
 	})
 	if len(runs) < 2 {

@@ -93,6 +93,18 @@ func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
 	return all.worst
 }
 
+// prepareBackend builds what it needs, so that no run's clock counts it.
+func (r *runner) prepareBackend(ctx context.Context) error {
+	backend, is := r.backends[r.backend].(Preparer)
+	if !is {
+		return nil
+	}
+	if err := backend.Prepare(ctx, func(text string) { fmt.Fprintln(r.progress(), text) }); err != nil {
+		return fmt.Errorf("prepare the backend %q: %w", r.backend, err)
+	}
+	return nil
+}
+
 // progress is where to print what is neither a verdict nor an error.
 func (r *runner) progress() io.Writer {
 	if r.quiet {

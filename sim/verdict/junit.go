@@ -33,7 +33,7 @@ func suiteOf(r *Report, events []timeline.Event) suite {
 	s.steps(events)
 	for _, p := range PromisesOf(r, events) {
 		if p.Name != Expect && p.Name != Goal { // whose steps and measures have cases of their own
-			s.promise(r, p)
+			s.promise(r, p, events)
 		}
 	}
 	for _, o := range r.Objectives {
@@ -68,7 +68,11 @@ func propertiesOf(r *Report) []junit.Property {
 	return all
 }
 
+// steps are test cases, and so is what was set up before the first of them.
 func (s *suite) steps(events []timeline.Event) {
+	if first, _, any := timeline.First[timeline.StepStarted](events); any {
+		s.Cases = append(s.Cases, junit.Case{Class: s.Name, Name: "set up", Time: measure.Seconds(first.At)})
+	}
 	var started timeline.Event
 	for _, e := range events {
 		switch p := e.Payload.(type) {
@@ -90,8 +94,12 @@ func (s *suite) steps(events []timeline.Event) {
 	}
 }
 
-func (s *suite) promise(r *Report, p Promise) {
+func (s *suite) promise(r *Report, p Promise, events []timeline.Event) {
 	c := junit.Case{Class: s.Name, Name: p.Name}
+	begun, _, settling := timeline.First[timeline.Settling](events)
+	if ended, _, settled := timeline.First[timeline.Settled](events); p.Name == Settle && settling && settled {
+		c.Time = measure.Seconds(ended.At - begun.At)
+	}
 	if len(p.Unseen) > 0 {
 		c.Skipped = unseenProblem(p.Unseen)
 	}

@@ -417,6 +417,7 @@ func TestTheFilesOfAVerdict(t *testing.T) {
 		t.Errorf("verdict.json (-want +got):\n%s", diff)
 	}
 	cases := map[string]string{
+		"set up": "passed",
 		// nobody has seen what they need
 		"step 2: expect much": "failed", "MigrationEnds": "failed", "SingleWriter": "skipped", "settle": "passed",
 		"measure apiDowntime": "failed", "measure rto": "error",
@@ -431,10 +432,11 @@ func checkJUnit(t *testing.T, folder string, want map[string]string) {
 		t.Fatal(err)
 	}
 	var suite struct {
-		Tests      int `xml:"tests,attr"`
-		Failures   int `xml:"failures,attr"`
-		Errors     int `xml:"errors,attr"`
-		Skipped    int `xml:"skipped,attr"`
+		Tests      int     `xml:"tests,attr"`
+		Failures   int     `xml:"failures,attr"`
+		Errors     int     `xml:"errors,attr"`
+		Skipped    int     `xml:"skipped,attr"`
+		Time       float64 `xml:"time,attr"`
 		Properties []struct {
 			Name  string `xml:"name,attr"`
 			Value string `xml:"value,attr"`
@@ -445,9 +447,14 @@ func checkJUnit(t *testing.T, folder string, want map[string]string) {
 		t.Fatal(err)
 	}
 	cases, properties, count := map[string]string{}, map[string]string{}, map[string]int{}
+	took := 0.0
 	for _, c := range suite.Cases {
 		cases[c.Name] = c.outcome()
 		count[cases[c.Name]]++
+		took += c.Time
+	}
+	if took <= 0 || took > suite.Time {
+		t.Errorf("the cases took %gs, the suite %gs", took, suite.Time)
 	}
 	for _, p := range suite.Properties {
 		properties[p.Name] = p.Value
@@ -527,6 +534,7 @@ func TestJUnit_RunThatShowsNothing_HasNoPassedPromise(t *testing.T) {
 // junitCase is a test case as programs read it.
 type junitCase struct {
 	Name    string    `xml:"name,attr"`
+	Time    float64   `xml:"time,attr"`
 	Failure *struct{} `xml:"failure"`
 	Error   *struct{} `xml:"error"`
 	Skipped *struct{} `xml:"skipped"`

@@ -1,6 +1,7 @@
 // The picture: rows below a common axis. No more is drawn than there are pixels for, however many events there are.
-const gutter = 178, rim = 14, rowHeight = 18, pad = 3;
-const plot = { width: 0, left: gutter, height: 0, slots: [] };
+// The names of rows have less room where the page is narrow.
+const gutter = () => (innerWidth < 700 ? 104 : 178), rim = 14, rowHeight = 18, pad = 3;
+const plot = { width: 0, left: gutter(), height: 0, slots: [] };
 const xOf = (t) => plot.left + ((t - view.from) / (view.to - view.from)) * plot.width;
 const tAt = (x) => view.from + ((x - plot.left) / plot.width) * (view.to - view.from);
 
@@ -26,7 +27,8 @@ function layout() {
 }
 
 function drawRows(width) {
-  plot.width = Math.max(width - gutter - rim, 50);
+  plot.left = gutter();
+  plot.width = Math.max(width - plot.left - rim, 50);
   layout();
   const svg = byId("rows");
   svg.setAttribute("viewBox", "0 0 " + width + " " + plot.height);
@@ -59,7 +61,7 @@ function drawRow(slot, i, width) {
   }
   const label = row.of && !slot.first ? row.label.slice(row.of.length + 1) : row.label;
   const x = row.of ? (slot.first ? 22 : 34) : 14;
-  g.append(shape("text", { class: "label", "data-list": row.id, x, y: slot.y + pad + 13 }, shape("title", {}, row.about + ". Click to list its events."), fit(label, gutter - x - 4)));
+  g.append(shape("text", { class: "label", "data-list": row.id, x, y: slot.y + pad + 13 }, shape("title", {}, row.about + ". Click to list its events."), fit(label, plot.left - x - 4)));
   return g;
 }
 

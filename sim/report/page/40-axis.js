@@ -97,7 +97,8 @@ function overviewShapes() {
 
 painters.push(() => {
   const width = byId("picture").clientWidth || 1000;
-  plot.width = Math.max(width - gutter - rim, 50);
+  plot.left = gutter();
+  plot.width = Math.max(width - plot.left - rim, 50);
   drawRows(width);
   drawAxis(width);
   drawOverview(width);

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/binary"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -102,6 +103,15 @@ func settingsOf(s landscape.Settings) environment.Settings {
 		CleanupTimeout:    s.CleanupTimeout.Duration,
 		RetryDuration:     s.RetryDuration.Duration, ThrottledRetryPeriod: s.ThrottledRetryPeriod.Duration,
 	}
+}
+
+// prepare builds the Kubernetes programs that every landscape consists of, unless they are there.
+func prepare(ctx context.Context, report func(string)) error {
+	show := progress(report)
+	_, err := binary.Ensure(ctx, func(done, total int, what string) {
+		show(embedded.Progress{Subject: "control-plane binary", What: what, Done: done, Total: total})
+	})
+	return err
 }
 
 // progress reports every line of news, and every tenth of long work.

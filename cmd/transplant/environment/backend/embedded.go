@@ -25,6 +25,7 @@ type Embedded struct {
 var (
 	_ run.Backend  = &Embedded{}
 	_ run.Equipped = &Embedded{}
+	_ run.Preparer = &Embedded{}
 )
 
 // AddFlags implements run.Equipped.
@@ -34,6 +35,11 @@ func (b *Embedded) AddFlags(flags *pflag.FlagSet) { b.Buckets.AddFlags(flags) }
 func (b *Embedded) Available(context.Context) error {
 	const embedded = "embedded"
 	return errors.Join(b.Buckets.Check(embedded), b.ChaosMesh.Check(embedded))
+}
+
+// Prepare implements run.Preparer.
+func (*Embedded) Prepare(ctx context.Context, progress func(string)) error {
+	return prepare(ctx, progress)
 }
 
 // Can implements run.Backend: this backend can do all that scenarios know today.

@@ -27,6 +27,7 @@ type Kind struct {
 var (
 	_ run.Backend  = &Kind{}
 	_ run.Equipped = &Kind{}
+	_ run.Preparer = &Kind{}
 )
 
 // AddFlags implements run.Equipped.
@@ -44,6 +45,9 @@ func (b *Kind) Available(ctx context.Context) error {
 	}
 	return docker.Available(ctx)
 }
+
+// Prepare implements run.Preparer.
+func (*Kind) Prepare(ctx context.Context, progress func(string)) error { return prepare(ctx, progress) }
 
 // Can implements run.Backend. A cluster's own programs are the kubelet's, which starts them again at once, and its
 // disks are behind its node. Processes in pods are harmed by signals of this machine, for which one has to be root.
