@@ -116,7 +116,8 @@ func TestThirdPartyExtension_MovedWithItsShoot_IsJudged(t *testing.T) {
 }
 
 // checkEnabled looks on both seeds for the Extension of a shoot that names none. Its registration has it migrated when
-// the API server is gone; without that it would be migrated before any extension object is deleted.
+// the API server is gone; without that it would be migrated before any extension object is deleted. It has it restored
+// after the workers, which wait for the Network; without that the Network and it would be made at the same time.
 func checkEnabled(t *testing.T, events []timeline.Event) {
 	t.Helper()
 	first := func(seed, object string, is func(timeline.ExtensionStateSeen) bool) int {
@@ -135,6 +136,13 @@ func checkEnabled(t *testing.T, events []timeline.Event) {
 	gone := first("a", "Network alpha", func(seen timeline.ExtensionStateSeen) bool { return seen.Gone })
 	if own := first("a", vault, during("Migrate")); gone < 0 || own < gone {
 		t.Errorf("%s is migrated at event %d, want it after the Network is gone, at event %d", vault, own, gone)
+	}
+	ready := first("b", "Network alpha", func(seen timeline.ExtensionStateSeen) bool {
+		return seen.Operation.Type == "Restore" && seen.Operation.State == "Succeeded"
+	})
+	made := first("b", vault, func(seen timeline.ExtensionStateSeen) bool { return !seen.Gone })
+	if ready < 0 || made < ready {
+		t.Errorf("%s is made at event %d, want it after the Network is restored, at event %d", vault, made, ready)
 	}
 }
 
