@@ -331,11 +331,11 @@ func TestSystemComponentsHealthy(t *testing.T) {
 				managed("in-shoot", func(c []gardencorev1beta1.Condition) {
 					c[0].Status, c[0].Reason, c[0].Message = "False", "ApplyFailed", "quota"
 				})(o)
-			}, condition: kind, reason: "ApplyFailed", message: "quota",
+			}, condition: kind, reason: "ApplyFailed", message: `ManagedResource "ns/in-shoot": quota`,
 		},
 		{name: "ManagedResource condition reason", change: managed("in-shoot", func(c []gardencorev1beta1.Condition) {
-			c[1].Status, c[1].Reason = "Unknown", "CheckFailed"
-		}), condition: kind, reason: "CheckFailed"},
+			c[1].Status, c[1].Reason, c[1].Message = "Unknown", "CheckFailed", "no answer"
+		}), condition: kind, reason: "CheckFailed", message: `ManagedResource "ns/in-shoot": no answer`},
 		{name: "ManagedResource missing conditions", change: func(o *Observation) {
 			o.ManagedResources.Items[1].Status.Conditions = nil
 		}, condition: kind, reason: "MissingManagedResourceCondition",

@@ -56,7 +56,7 @@ func (r round) managedResource(m *resourcesv1alpha1.ManagedResource) *finding {
 		// What could not be applied is why the status is behind.
 		if c := conditions[resourcesv1alpha1.ResourcesApplied]; c.Status == gardencorev1beta1.ConditionFalse &&
 			c.Reason == reasonApplyFailed {
-			return failure(c.Reason, c.Message)
+			return reported(m, c)
 		}
 		return failure(reasonOutdated, fmt.Sprintf("ManagedResource %q: %s", m.Namespace+"/"+m.Name,
 			outdated(m.Status.ObservedGeneration, m.Generation)))
@@ -80,10 +80,15 @@ func (r round) managedResource(m *resourcesv1alpha1.ManagedResource) *finding {
 	return nil
 }
 
+// reported is what a condition of a ManagedResource says, with the name: its message speaks of objects only.
+func reported(m *resourcesv1alpha1.ManagedResource, c gardencorev1beta1.Condition) *finding {
+	return failure(c.Reason, fmt.Sprintf("ManagedResource %q: %s", m.Namespace+"/"+m.Name, c.Message))
+}
+
 func (r round) managedCondition(m *resourcesv1alpha1.ManagedResource, c gardencorev1beta1.Condition) *finding {
 	if c.Type != resourcesv1alpha1.ResourcesProgressing {
 		if c.Status == gardencorev1beta1.ConditionFalse || c.Status == gardencorev1beta1.ConditionUnknown {
-			return failure(c.Reason, c.Message)
+			return reported(m, c)
 		}
 		return nil
 	}
@@ -91,7 +96,7 @@ func (r round) managedCondition(m *resourcesv1alpha1.ManagedResource, c gardenco
 		return nil
 	}
 	if r.ProgressingManagedResources == 0 {
-		return failure(c.Reason, c.Message)
+		return reported(m, c)
 	}
 	if r.Now.Sub(c.LastTransitionTime.Time) < r.ProgressingManagedResources {
 		return nil
