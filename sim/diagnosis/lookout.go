@@ -29,7 +29,8 @@ type Lookout struct {
 	clock    clock.WithTicker
 	clinics  []*Clinic
 	requests []*Requests
-	looking  sync.Mutex // requests remember what they have seen
+	webhooks *Webhooks  // nil without a garden or third-party extensions
+	looking  sync.Mutex // requests and webhooks remember what they have seen
 }
 
 // Options of a Lookout.
@@ -60,16 +61,22 @@ func NewLookout(o Options) (*Lookout, error) {
 		}
 		clinic.PortHolders = o.PortHolders
 		l.clinics = append(l.clinics, clinic)
-		if cluster == landscape.Garden {
-			continue
-		}
 		api, err := dynamic.NewForConfig(world.Unlimited(config))
 		if err != nil {
 			return nil, fmt.Errorf("make the client for cluster %q: %w", cluster, err)
 		}
+		if cluster == landscape.Garden {
+			if len(o.Extensions) > 0 {
+				l.webhooks = &Webhooks{Garden: api, Clock: o.Clock, Patience: o.Patience}
+			}
+			continue
+		}
 		l.requests = append(l.requests, &Requests{
 			Seed: cluster, Extensions: o.Extensions, API: api, Clock: o.Clock, Patience: o.Patience,
 		})
+	}
+	if l.webhooks != nil {
+		l.webhooks.Clinics = l.clinics
 	}
 	return l, nil
 }
@@ -147,6 +154,9 @@ func (l *Lookout) look(ctx context.Context) ([]Finding, error) {
 	}
 	for _, r := range l.requests {
 		looks = append(looks, r.Look)
+	}
+	if l.webhooks != nil {
+		looks = append(looks, l.webhooks.Look)
 	}
 	parts, errs := make([][]Finding, len(looks)), make([]error, len(looks))
 	var looked sync.WaitGroup
