@@ -42,6 +42,9 @@ type mutant struct {
 	Also []edit `json:"also,omitempty"`
 	// Scenario is the name of the one that must notice, in the catalogue or in the folder scenarios beside this program.
 	Scenario string `json:"scenario"`
+	// Extensions are third-party extensions of its landscape, by the names of their files in the folder e2e/extensions or
+	// in extensions beside this program.
+	Extensions []string `json:"extensions,omitempty"`
 	// Oracle that must find a violation: one that the scenario names, what every scenario is judged by (expect, measure,
 	// settle), or requests.
 	Oracle string `json:"oracle"`
@@ -226,8 +229,15 @@ func (m mutant) try(ctx context.Context, file, out, stretch string) (outcome, er
 	if err != nil {
 		return outcome{}, err
 	}
-	command := exec.CommandContext(ctx, program, "run", file,
-		"--out", out, "--landscape", "mutant", "--timeout-multiplier", stretch)
+	args := []string{"run", file, "--out", out, "--landscape", "mutant", "--timeout-multiplier", stretch}
+	extensions, err := m.extensions(ctx, filepath.Join(work, "extensions"))
+	if err != nil {
+		return outcome{}, err
+	}
+	for _, extension := range extensions {
+		args = append(args, "--extension", extension)
+	}
+	command := exec.CommandContext(ctx, program, args...)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	said, err := command.CombinedOutput()
 	if exit := (&exec.ExitError{}); err != nil && !errors.As(err, &exit) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/transplant-sim/transplant/sim/oracle"
 	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/scenario/thirdparty"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
@@ -122,6 +123,32 @@ func TestMutants_Oracle_IsOneOfTheScenario(t *testing.T) {
 		}
 		if !measures && !slices.Contains(s.Spec.Always, scenario.Oracle(m.Oracle)) {
 			t.Errorf("%s: %s does not promise %s", m.Name, m.Scenario, m.Oracle)
+		}
+	}
+}
+
+// The extensions of a mutant are accepted together.
+func TestMutants_Extensions_AreAccepted(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	files, err := extensionFiles(root)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, "extensions"), []byte("#!"), 0o700) //nolint:gosec // a program
+	}
+	for name, file := range files {
+		content, readErr := os.ReadFile(file)
+		err = errors.Join(err, readErr, os.WriteFile(filepath.Join(folder, name+".yaml"), content, 0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range listed(t) {
+		flag := thirdparty.Flag{}
+		for _, name := range m.Extensions {
+			flag.Files = append(flag.Files, filepath.Join(folder, name+".yaml"))
+		}
+		if parsed, err := flag.Parse(); err != nil || len(parsed) != len(m.Extensions) {
+			t.Errorf("%s: %d of the extensions %q: %v", m.Name, len(parsed), m.Extensions, err)
 		}
 	}
 }
