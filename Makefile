@@ -47,16 +47,23 @@ unit: ## Run the tests that start no program of Kubernetes, Prometheus, browser 
 	@# A test that starts Kubernetes although it is asked not to does not find it.
 	TRANSPLANT_KUBERNETES_BIN=/none-in-make-unit go test -short -parallel 8 $$(go list -deps -f '{{with .Module}}{{if .Main}}{{$$.ImportPath}}{{end}}{{end}}' ./sim/... ./cmd/... ./...)
 
-# What both parts of make test have in common.
-GOTEST = go test -short=false -parallel 4 -count=1 -shuffle=on -timeout 40m $(if $(ARTIFACTS),-artifacts -outputdir $(abspath $(ARTIFACTS)))
+# What all parts of make test have in common. -short=false wins over a GOFLAGS of -short: this is never part of the tests.
+GOTEST = go test -short=false -timeout 40m $(if $(ARTIFACTS),-artifacts -outputdir $(abspath $(ARTIFACTS)))
+# For tests that start programs. Two packages at a time, and four tests in each: they wait for API servers most of the
+# time, and a third package would starve those.
+ANEW   = -count=1 -shuffle=on -p 2 -parallel 4
 
 .PHONY: test
-test: build controlplane ## Run all tests that need no Docker; ARTIFACTS=out/tests keeps what they show as tables and pictures
+test: build controlplane ## Run all tests that need no Docker; ARTIFACTS=out/tests keeps what they show as tables and pictures, SHUFFLE=on uses no cached results
 	$(if $(ARTIFACTS),@mkdir -p $(ARTIFACTS))
-	@# Two packages at a time, and four tests in each: they wait for API servers most of the time, and a third package
-	@# would starve those. The landscapes of e2e come last and alone: beside compilers, users time out.
-	@# -short=false wins over a GOFLAGS of -short: this is never part of the tests
-	others=0; $(GOTEST) -p 2 $$(go list ./... | grep -v '/e2e$$') || others=$$?; $(GOTEST) ./e2e && exit $$others
+	@# Which packages start programs: see clusters/integrationtest. A test of another package that starts Kubernetes does
+	@# not find it. The landscapes of e2e come last and alone: beside compilers, users time out.
+	failed=0; \
+	integration=$$(go list -test -f '{{.ImportPath}} {{.Deps}}' ./... | sed -n 's|^\([^ ]*\)\.test .*/clusters/integrationtest[] ].*|\1|p'); \
+	others=$$(go list ./... | grep -vxF "$$integration"); \
+	TRANSPLANT_KUBERNETES_BIN=/none-in-these $(GOTEST) -parallel 8 $(if $(SHUFFLE),-shuffle=$(SHUFFLE)) $$others || failed=1; \
+	$(GOTEST) $(ANEW) $$(grep -v '/e2e$$' <<<"$$integration") || failed=1; \
+	$(GOTEST) $(ANEW) $$(grep '/e2e$$' <<<"$$integration") && exit $$failed
 
 .PHONY: e2e
 e2e: build controlplane ## Run the catalogue and test the controllers as suites of e2e-framework (long); LABELS="fault=loseCluster" for some
@@ -147,7 +154,7 @@ mutants: build controlplane ## Plant bugs one by one, in the product and then in
 
 .PHONY: example-extensions
 example-extensions: build controlplane ## Run the extensions of docs/extensions in all their scenarios, and with all their planted bugs (hours)
-	TRANSPLANT_EXAMPLES=all go test -short=false -run 'ExampleExtension' -parallel 1 -count=1 -timeout 12h -v ./e2e
+	TRANSPLANT_EXAMPLES=all go test -short=false -run 'Extension' -parallel 1 -count=1 -timeout 12h -v ./e2e
 
 .PHONY: catalogue
 catalogue: build ## Run all scenarios, or those of TIER=core, or SCENARIOS="a b", JOBS at once, and SAMPLE points of each sweep

@@ -35,8 +35,8 @@ var allowed = map[string][]string{
 	"controllers/patch":      {}, // knows no type of ours, so that each duty can use it
 	"controllers/etcd":       {"api", "controllers/ownership"},
 	// Programs that tests start.
-	"controllers/etcd/etcdtest": {"controllers/etcd", "clusters/tied"},
-	"dashboards/prometheustest": {"clusters/tied"},
+	"controllers/etcd/etcdtest": {"controllers/etcd", "clusters/integrationtest", "clusters/tied"},
+	"dashboards/prometheustest": {"clusters/integrationtest", "clusters/tied"},
 	// The shared ground lies below the duties, and may not look up to them.
 	"controllers/ownership":          {"api"},
 	"controllers/ownership/model":    {},

@@ -22,6 +22,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/binary"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/program"
+	"github.com/transplant-sim/transplant/clusters/integrationtest"
 )
 
 // Options of a test's API server.
@@ -43,9 +44,7 @@ func Start(t testing.TB, options Options) *rest.Config {
 // StartServer is Start for tests that need more of the server than a configuration: its processes, its files.
 func StartServer(t testing.TB, options Options) *Server {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts etcd and kube-apiserver: not with -short")
-	}
+	integrationtest.Mark(t, "starts etcd and kube-apiserver")
 	server, err := launch(t.Context(), options)
 	if err != nil {
 		t.Fatalf("start the API server of the test: %v", err)

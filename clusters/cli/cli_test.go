@@ -32,6 +32,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/integrationtest"
 )
 
 // TestMain lets the test binary be transplant: commands run as processes of their own, which can be killed.
@@ -57,9 +58,7 @@ type home string
 // newHome skips the test with -short: what needs a home starts a landscape in it.
 func newHome(t *testing.T) home {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts a landscape: not with -short")
-	}
+	integrationtest.Mark(t, "starts a landscape")
 	// Longer than the name of a unix socket may be.
 	h := home(filepath.Join(t.TempDir(), strings.Repeat("long", 20)))
 	t.Cleanup(func() {

@@ -18,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/transplant-sim/transplant/clusters/integrationtest"
 )
 
 // Image is the name of the image that the cases run.
@@ -73,9 +75,7 @@ func Run(t *testing.T, backend Backend) {
 // test is skipped: only pods of a real cluster run the program.
 func BuildTestPod(t testing.TB) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds the program of pods: not with -short")
-	}
+	integrationtest.Mark(t, "builds the program of pods")
 	folder := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()

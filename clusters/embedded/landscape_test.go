@@ -31,6 +31,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/clusters/integrationtest"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 )
 
@@ -40,9 +41,7 @@ const bound = 60 * time.Second
 // skipShort skips a test that starts clusters when -short is given.
 func skipShort(t *testing.T) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts the programs of clusters: not with -short")
-	}
+	integrationtest.Mark(t, "starts the programs of clusters")
 }
 
 func start(t *testing.T, options embedded.Options) *embedded.Landscape {

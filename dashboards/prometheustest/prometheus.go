@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/transplant-sim/transplant/clusters/integrationtest"
 	"github.com/transplant-sim/transplant/clusters/tied"
 )
 
@@ -42,8 +43,8 @@ func Installed(t testing.TB, name string) (path string, is bool) {
 // Program finds a program of Prometheus, or skips the test; where one is required it fails.
 func Program(t testing.TB, name string) string {
 	t.Helper()
-	if testing.Short() && os.Getenv(required) == "" {
-		t.Skipf("runs %s: not with -short", name)
+	if os.Getenv(required) == "" {
+		integrationtest.Mark(t, "runs "+name)
 	}
 	path, is := Installed(t, name)
 	if is {

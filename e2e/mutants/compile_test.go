@@ -12,15 +12,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/go/packages"
+
+	"github.com/transplant-sim/transplant/clusters/integrationtest"
 )
 
 // A mutant that does not compile is no bug. Only the packages that it changes are type-checked again, so it may change
 // nothing that other packages see of them.
 func TestEveryMutantCompiles(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("reads what the compiler knows of most of the tree: not with -short")
-	}
+	integrationtest.Mark(t, "reads what the compiler knows of most of the tree")
 	mutants := listed(t)
 	unchanged := compiled(t, mutants)
 	for _, m := range mutants {

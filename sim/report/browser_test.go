@@ -17,6 +17,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/transplant-sim/transplant/clusters/integrationtest"
 )
 
 // requireBrowser is the environment variable under which a machine without a browser fails the tests that need one. CI
@@ -38,8 +40,8 @@ type window struct {
 
 func browse(t *testing.T) *window {
 	t.Helper()
-	if testing.Short() && os.Getenv(requireBrowser) == "" {
-		t.Skip("starts a browser: not with -short")
+	if os.Getenv(requireBrowser) == "" {
+		integrationtest.Mark(t, "starts a browser")
 	}
 	program := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {

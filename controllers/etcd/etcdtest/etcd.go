@@ -15,6 +15,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
+	"github.com/transplant-sim/transplant/clusters/integrationtest"
 	"github.com/transplant-sim/transplant/clusters/tied"
 )
 
@@ -39,9 +40,7 @@ type Etcd struct {
 // sets it. It fails the test without one.
 func Binary(t testing.TB) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts etcd: not with -short")
-	}
+	integrationtest.Mark(t, "starts etcd")
 	path := os.Getenv("TRANSPLANT_KUBERNETES_BIN")
 	if path == "" {
 		t.Fatal("TRANSPLANT_KUBERNETES_BIN must name the control-plane binary")

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
+	"github.com/transplant-sim/transplant/clusters/integrationtest"
 	"github.com/transplant-sim/transplant/sim/fault/chaosmesh"
 	"github.com/transplant-sim/transplant/sim/world"
 	"github.com/transplant-sim/transplant/sim/world/worldtest"
@@ -35,9 +36,7 @@ import (
 // definitions of Chaos Mesh, made of its Go types: its module has none.
 func definitions(t *testing.T, plurals ...string) []*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("makes definitions for a real API server: not with -short")
-	}
+	integrationtest.Mark(t, "makes definitions for a real API server")
 	folder := t.TempDir()
 	generate := exec.CommandContext(t.Context(), "go", "tool", "controller-gen", "crd",
 		"paths=github.com/chaos-mesh/chaos-mesh/api/v1alpha1", "output:crd:dir="+folder)
