@@ -24,13 +24,14 @@ type background struct {
 
 // startUntil starts a program, and returns when a line of it has a word, or when it has said all. Until then its lines
 // are the test's. It ends with this process.
-func startUntil(t *testing.T, word, name string, args ...string) *background {
+func startUntil(t *testing.T, environment []string, word, name string, args ...string) *background {
 	t.Helper()
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := &background{command: exec.Command(name, args...), done: make(chan struct{})}
+	b.command.Env = environment
 	b.command.Stdout, b.command.Stderr = write, write
 	if err := tied.Start(b.command, syscall.SIGTERM); err != nil {
 		t.Fatal(err)

@@ -67,30 +67,34 @@ func TestThirdPartyExtension_NeverComesUp_IsNamed(t *testing.T) {
 		name, does string
 		says       []string
 		log        string // what the log in the folder says
+		often      bool   // whether "make test" runs it, too
 	}{
 		{"it ends at once", "args: [ends]", []string{
 			"the extension vault never came up on seed a: exit code 3, restarts: ",
 			"\n  | cannot read the configuration: no such setting",
 			"This is a finding about the extension vault",
-		}, "cannot read the configuration: no such setting"},
+		}, "cannot read the configuration: no such setting", true},
 		{"its command does not exist", "command: [nowhere]", []string{
 			"the extension vault could not be started on seed a: exit code 128 (StartError), restarts: ", `"nowhere"`,
 			"This is an error of the set-up: check image, command and binary",
-		}, "nowhere"},
+		}, "nowhere", false},
 		{"its port is taken", fmt.Sprintf("args: [listens], env: [{name: LISTEN, value: \":%s\"}]", port), []string{
 			"the extension vault never came up on seed a: exit code 1, restarts: ",
 			"In the file of the extension vault, spec.args: the port is taken by process " + strconv.Itoa(os.Getpid()),
 			"port " + port + " is in use", "$(POD_IP):" + port,
-		}, "address already in use"},
+		}, "address already in use", false},
 		{"it waits for a kind that is not there", "args: [asks]", []string{
 			"the extension vault never answered on seed a: ",
 			"In the file of the extension vault, spec.manifests: no seed serves any kind of vault.example/v1",
-		}, "no matches for vault.example/v1"},
+		}, "no matches for vault.example/v1", false},
 		{"it answers nothing", "args: [sleeps]", []string{
 			"the extension vault never answered on seed a: Extension shoot--p--alpha/vault of type vault waits for it",
 			"\n  | waiting for a leader that never comes", "This is a finding about the extension vault",
-		}, "waiting for a leader that never comes"},
+		}, "waiting for a leader that never comes", true},
 	} {
+		if !c.often && !all() {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			scenario := filepath.Join(t.TempDir(), "unneeded.yaml")

@@ -24,13 +24,12 @@ const secretVariable = "AWS_SECRET_ACCESS_KEY"
 // s3 is an object store of this test.
 type s3 struct {
 	contents gofakes3.Backend
-	url      string // for --bucket-url
+	url      string   // for --bucket-url
+	keys     []string // for the environment
 }
 
 func serveS3(t *testing.T) *s3 {
 	t.Helper()
-	t.Setenv("AWS_ACCESS_KEY_ID", "test")
-	t.Setenv(secretVariable, rand.Text())
 	contents := s3mem.New()
 	if err := contents.CreateBucket("contents"); err != nil {
 		t.Fatal(err)
@@ -39,7 +38,8 @@ func serveS3(t *testing.T) *s3 {
 	t.Cleanup(server.Close)
 	return &s3{contents,
 		fmt.Sprintf("s3://contents?region=eu-west-1&use_path_style=true&disable_https=true&prefix=ours/&endpoint=%s",
-			server.URL)}
+			server.URL),
+		[]string{"AWS_ACCESS_KEY_ID=test", secretVariable + "=" + rand.Text()}}
 }
 
 // hasKeysInTheCloudAlone: no process of the landscape but the cloud has the keys of the store.

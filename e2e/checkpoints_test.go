@@ -9,6 +9,7 @@ import (
 // A checkpoint is started again any number of times. Its shoot, its nodes and their machines are the same each time, no
 // seed was silent in between, and what runs on it keeps all promises.
 func TestCheckpoint_StartedAgain_HasTheSameShoot(t *testing.T) {
+	t.Parallel()
 	l := newLandscape(t)
 	const scenario = "../scenarios/loss/seed-loss.yaml"
 	kept, out := filepath.Join(t.TempDir(), "kept"), t.TempDir()

@@ -44,7 +44,7 @@ spec:
   resources:
 `
 	for _, one := range types {
-		text += fmt.Sprintf("  - {kind: Extension, type: %s, reconcileTimeout: 20s}\n", one)
+		text += fmt.Sprintf("  - {kind: Extension, type: %s, reconcileTimeout: 6s}\n", one)
 	}
 	file := filepath.Join(folder, "contract.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -59,7 +59,7 @@ func tryContract(t *testing.T, file string, flags ...string) (report contract.Re
 	out := t.TempDir()
 	command := exec.CommandContext(t.Context(), program, append([]string{"contract", file, "--out", out,
 		"--timeout-multiplier", strconv.Itoa(multiplier)}, flags...)...)
-	command.Env = append(os.Environ(), "TRANSPLANT_HOME="+t.TempDir())
+	command.Env = inHome(t.TempDir())
 	said, _ := command.CombinedOutput()
 	content, err := os.ReadFile(filepath.Join(out, "report.json"))
 	if err == nil {

@@ -11,8 +11,8 @@ import (
 // TestExplainAsProgramsUseIt: exit 0 if every line was answered, by an error too, and 2 for what is no question and for
 // a topic that there is not. No landscape is started.
 func TestExplainAsProgramsUseIt(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
-	t.Setenv("TRANSPLANT_HOME", home)
 	built(t)
 	const good = `{"id":"a","begin":"220000+0100","end":"230000+0100","now":"2026-11-21T12:00:00Z"}` + "\n"
 	for _, c := range []struct {
@@ -26,6 +26,7 @@ func TestExplainAsProgramsUseIt(t *testing.T) {
 		{"no such topic", "weather", good, 2, nil},
 	} {
 		command := exec.CommandContext(t.Context(), program, "explain", c.topic, "--jsonl")
+		command.Env = inHome(home)
 		command.Stdin = strings.NewReader(c.questions)
 		out, err := command.Output()
 		code := 0

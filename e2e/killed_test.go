@@ -17,6 +17,7 @@ import (
 // can clean up after SIGKILL. The folder of the run is judged as what it is, and the next landscape of that name comes
 // up.
 func TestARunThatIsEndedLeavesNothing(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		by         syscall.Signal
 		apiServers int    // that run by then
@@ -31,10 +32,9 @@ func TestARunThatIsEndedLeavesNothing(t *testing.T) {
 }
 
 func ended(t *testing.T, by syscall.Signal, atLeast int, ends string) {
-	l := &landscape{home: t.TempDir()}
-	t.Setenv("TRANSPLANT_HOME", l.home)
-	out := t.TempDir()
-	run := exec.CommandContext(t.Context(), built(t), "run", "../scenarios/migration/planned-migration.yaml", "--out", out)
+	l, out := newLandscape(t), t.TempDir()
+	run := exec.CommandContext(t.Context(), program, "run", "../scenarios/migration/planned-migration.yaml", "--out", out)
+	run.Env = l.environment
 	var said bytes.Buffer
 	run.Stdout, run.Stderr = &said, &said
 	run.WaitDelay = time.Minute // nobody may keep the output open

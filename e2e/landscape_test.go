@@ -8,58 +8,71 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/transplant-sim/transplant/clusters/integrationtest"
 )
 
 // landscape is one that was brought up with the built program, looked at with kubectl.
 type landscape struct {
 	home, kubectl string
+	environment   []string        // of all commands
 	marked        map[string]bool // UIDs of objects with a field that our types do not know
 }
 
-// newLandscape is one that is not up yet, in a home of its own.
-func newLandscape(t *testing.T) *landscape {
+// newLandscape is one that is not up yet, in a home of its own. More may be in the environment of its commands.
+func newLandscape(t *testing.T, more ...string) *landscape {
 	t.Helper()
 	l := &landscape{home: t.TempDir(), marked: map[string]bool{}}
-	t.Setenv("TRANSPLANT_HOME", l.home)
+	l.environment = append(inHome(l.home), more...)
 	built(t)
 	l.kubectl = strings.TrimSpace(l.run(t, program, "controlplane"))
 	return l
 }
 
+// inHome is the environment of commands whose landscapes are in a folder. Tests run beside each other, so each has one.
+func inHome(folder string) []string { return append(os.Environ(), "TRANSPLANT_HOME="+folder) }
+
 // up brings a landscape up; flags are more of the command's.
-func up(t *testing.T, flags ...string) *landscape {
+func (l *landscape) up(t *testing.T, flags ...string) {
 	t.Helper()
-	l := newLandscape(t)
 	t.Cleanup(func() {
 		command := exec.Command(program, "down", "--landscape", "e2e")
-		command.Env = append(os.Environ(), "TRANSPLANT_HOME="+l.home)
+		command.Env = l.environment
 		if said, err := command.CombinedOutput(); err != nil {
 			t.Errorf("down: %v\n%s", err, said)
 		}
 	})
 	l.run(t, program, append([]string{"up", "--landscape", "e2e"}, flags...)...)
-	return l
 }
 
-// buildStatic builds a program of this folder that needs no library of the machine.
+// building is for one at a time: a program that is there and up to date is not linked again.
+var building sync.Mutex
+
+// buildStatic makes a file of a program of this folder that needs no library of the machine.
 func buildStatic(t *testing.T, folder, file string) error {
 	t.Helper()
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, folder)
+	building.Lock()
+	defer building.Unlock()
+	kept := filepath.Join("..", "bin", "e2e", filepath.Base(folder))
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", kept, folder)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if said, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", folder, err, said)
 	}
-	return nil
+	content, err := os.ReadFile(kept)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, content, 0o755) //nolint:gosec // a program
 }
 
 // built is the path of the program. With -short, the test is skipped.
 func built(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("runs the built program: not with -short")
-	}
+	integrationtest.Mark(t, "runs the built program")
 	path, err := filepath.Abs(program)
 	if err == nil {
 		_, err = os.Stat(path)
@@ -82,6 +95,7 @@ func (l *landscape) run(t *testing.T, name string, args ...string) string {
 func (l *landscape) try(t *testing.T, input []byte, name string, args ...string) (string, error) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), name, args...)
+	command.Env = l.environment
 	command.Stdin = bytes.NewReader(input)
 	var said, wrong bytes.Buffer
 	command.Stdout, command.Stderr = &said, &wrong
@@ -123,8 +137,10 @@ func shoot(t *testing.T) []byte {
 
 // What a user does with a landscape, in one sitting: look, create, use, move, delete.
 func TestALandscapeAsItsUsersSeeIt(t *testing.T) {
+	t.Parallel()
 	store := serveS3(t)
-	l := up(t, "--bucket-url", store.url)
+	l := newLandscape(t, store.keys...)
+	l.up(t, "--bucket-url", store.url)
 	t.Run("kubectl shows garden and seeds", l.shows)
 	t.Run("limits are stock", l.limits)
 	t.Run("project members do not see states", l.hidden)

@@ -99,7 +99,7 @@ func (l *landscape) runKept(t *testing.T, out string, scenarios ...string) {
 	if seed := os.Getenv("SEED"); seed != "" {
 		args = append(args, "--seed", seed)
 	}
-	run := startUntil(t, "is kept; interrupt to end it", program, args...)
+	run := startUntil(t, l.environment, "is kept; interrupt to end it", program, args...)
 	t.Cleanup(func() {
 		if said, err := run.interrupt(); err != nil {
 			t.Errorf("%s: %v\n%s", strings.Join(args, " "), err, said)

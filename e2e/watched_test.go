@@ -32,7 +32,7 @@ func (l *landscape) watch(t *testing.T) *watching {
 	t.Helper()
 	begin, folder := time.Now(), t.TempDir()
 	config := filepath.Join(folder, "prometheus.yml")
-	programs, _ := targets(t, "e2e")
+	programs, _ := targets(t, l.environment, "e2e")
 	scrape(t, config, programs)
 	if _, is := prometheustest.Installed(t, "prometheus"); !is {
 		return &watching{}
@@ -123,10 +123,11 @@ func scrape(t testing.TB, config, targets string) {
 }
 
 // targets are served at an address until that is stopped, or the test ends.
-func targets(t testing.TB, landscape string) (url string, stop func()) {
+func targets(t testing.TB, environment []string, landscape string) (url string, stop func()) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), program, "scrape-targets", "--landscape", landscape, "--address",
 		"127.0.0.1:0")
+	command.Env = environment
 	said, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

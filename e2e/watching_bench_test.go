@@ -95,7 +95,7 @@ func runWatched(b *testing.B) (watched cost) {
 		}
 	}
 	config := filepath.Join(folder, "prometheus.yml")
-	programs, stop := targets(b, "bench")
+	programs, stop := targets(b, os.Environ(), "bench")
 	defer stop()
 	asUsersDo(b, config, programs)
 	server := prometheustest.Start(b, config, filepath.Join(folder, "data"))
