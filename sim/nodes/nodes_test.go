@@ -98,7 +98,7 @@ func TestPodsAreReadyAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.serviceAccount()
-	w.agent(t.TempDir())
+	w.agent(filepath.Join(t.TempDir(), "a folder, with a comma"))
 	w.machine("node-1", nil)
 	w.uids("node-1")
 	w.pod("web", "node-1")

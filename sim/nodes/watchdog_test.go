@@ -161,7 +161,7 @@ func (w *world) standalone(selector string, c credentials) {
 		Name: "kwok", Path: w.server.Cluster.Binary, Dir: folder,
 		Env: []string{"KWOK_WORKDIR=" + folder, "HTTP2_READ_IDLE_TIMEOUT_SECONDS=5", "HTTP2_PING_TIMEOUT_SECONDS=3"},
 		Args: []string{
-			"kwok", "--kubeconfig=" + kubeconfig, "--config=" + config, "--node-lease-duration-seconds=8",
+			"kwok", "--kubeconfig=" + kubeconfig, "--config=kwok.yaml", "--node-lease-duration-seconds=8",
 			"--manage-nodes-with-" + selector + "-selector=" + managedLabel + "=" + managedValue,
 		},
 	})

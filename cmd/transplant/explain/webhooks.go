@@ -108,7 +108,7 @@ func newWebhooks() *cobra.Command {
 			})
 		},
 	}
-	command.Flags().StringSliceVar(&files, "file", nil,
+	command.Flags().StringArrayVar(&files, "file", nil,
 		"file with ValidatingWebhookConfigurations and MutatingWebhookConfigurations, - for standard input; may be repeated")
 	output.register(command)
 	return withJSONL(command, lines{
