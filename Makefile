@@ -49,9 +49,9 @@ unit: ## Run the tests that start no program of Kubernetes, Prometheus, browser 
 
 # What all parts of make test have in common. -short=false wins over a GOFLAGS of -short: this is never part of the tests.
 GOTEST = go test -short=false -timeout 40m $(if $(ARTIFACTS),-artifacts -outputdir $(abspath $(ARTIFACTS)))
-# For tests that start programs. Two packages at a time, and four tests in each: they wait for API servers most of the
-# time, and a third package would starve those.
-ANEW   = -count=1 -shuffle=on -p 2 -parallel 4
+# For tests that start programs. Three packages at a time, and three tests in each: they wait for API servers most of the
+# time, and more would starve those.
+ANEW   = -count=1 -shuffle=on
 
 .PHONY: test
 test: build controlplane ## Run all tests that need no Docker; ARTIFACTS=out/tests keeps what they show as tables and pictures, SHUFFLE=on uses no cached results
@@ -62,8 +62,8 @@ test: build controlplane ## Run all tests that need no Docker; ARTIFACTS=out/tes
 	integration=$$(go list -test -f '{{.ImportPath}} {{.Deps}}' ./... | sed -n 's|^\([^ ]*\)\.test .*/clusters/integrationtest[] ].*|\1|p'); \
 	others=$$(go list ./... | grep -vxF "$$integration"); \
 	TRANSPLANT_KUBERNETES_BIN=/none-in-these $(GOTEST) -parallel 8 $(if $(SHUFFLE),-shuffle=$(SHUFFLE)) $$others || failed=1; \
-	$(GOTEST) $(ANEW) $$(grep -v '/e2e$$' <<<"$$integration") || failed=1; \
-	$(GOTEST) $(ANEW) $$(grep '/e2e$$' <<<"$$integration") && exit $$failed
+	$(GOTEST) $(ANEW) -p 3 -parallel 3 $$(grep -v '/e2e$$' <<<"$$integration") || failed=1; \
+	$(GOTEST) $(ANEW) -parallel 4 $$(grep '/e2e$$' <<<"$$integration") && exit $$failed
 
 .PHONY: e2e
 e2e: build controlplane ## Run the catalogue and test the controllers as suites of e2e-framework (long); LABELS="fault=loseCluster" for some

@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/transplant-sim/transplant/clusters/integrationtest"
 )
 
 // The definitions are made of the types that the main module has.
@@ -34,7 +32,9 @@ func TestProgramsAndDefinitionsAreOfTheSameTypes(t *testing.T) {
 
 func TestTheChartNamesOurImages(t *testing.T) {
 	t.Parallel()
-	integrationtest.Mark(t, "builds a generator and reads the types of Chaos Mesh with it")
+	if testing.Short() {
+		t.Skip("builds a generator and reads the types of Chaos Mesh with it: not with -short")
+	}
 	theirs, chart := t.TempDir(), filepath.Join(t.TempDir(), "chart")
 	values := "customLabels: {}\nimages:\n  # of all\n  registry: \"ghcr.io\"\n\n  tag: \"v2\"\nother:\n  registry: " +
 		"\"\"\n  tag: v3\n"
