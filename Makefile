@@ -49,21 +49,21 @@ unit: ## Run the tests that start no program of Kubernetes, Prometheus, browser 
 
 # What all parts of make test have in common. -short=false wins over a GOFLAGS of -short: this is never part of the tests.
 GOTEST = go test -short=false -timeout 40m $(if $(ARTIFACTS),-artifacts -outputdir $(abspath $(ARTIFACTS)))
-# For tests that start programs. Three packages at a time, and three tests in each: they wait for API servers most of the
-# time, and more would starve those.
-ANEW   = -count=1 -shuffle=on
+# Where test binaries are kept that are run each time, so that they are not linked each time.
+KEPT   = -o bin/tests/ -ldflags='-s -w'
 
 .PHONY: test
 test: build controlplane ## Run all tests that need no Docker; ARTIFACTS=out/tests keeps what they show as tables and pictures, SHUFFLE=on uses no cached results
-	$(if $(ARTIFACTS),@mkdir -p $(ARTIFACTS))
+	@mkdir -p bin/tests $(ARTIFACTS)
 	@# Which packages start programs: see clusters/integrationtest. A test of another package that starts Kubernetes does
-	@# not find it. The landscapes of e2e come last and alone: beside compilers, users time out.
+	@# not find it. Linking comes first: beside it, users of landscapes time out. Then the landscapes of e2e begin, which
+	@# take longest and often wait. Beside them one package runs at a time: two would starve API servers.
 	failed=0; \
 	integration=$$(go list -test -f '{{.ImportPath}} {{.Deps}}' ./... | sed -n 's|^\([^ ]*\)\.test .*/clusters/integrationtest[] ].*|\1|p'); \
 	others=$$(go list ./... | grep -vxF "$$integration"); \
 	TRANSPLANT_KUBERNETES_BIN=/none-in-these $(GOTEST) -parallel 8 $(if $(SHUFFLE),-shuffle=$(SHUFFLE)) $$others || failed=1; \
-	$(GOTEST) $(ANEW) -p 3 -parallel 3 $$(grep -v '/e2e$$' <<<"$$integration") || failed=1; \
-	$(GOTEST) $(ANEW) -parallel 4 $$(grep '/e2e$$' <<<"$$integration") && exit $$failed
+	go test -c $(KEPT) $$integration || failed=1; \
+	$(GOTEST) -count=1 -shuffle=on $(KEPT) -p 2 -parallel 3 $$(grep '/e2e$$' <<<"$$integration") $$(grep -v '/e2e$$' <<<"$$integration") && exit $$failed
 
 .PHONY: e2e
 e2e: build controlplane ## Run the catalogue and test the controllers as suites of e2e-framework (long); LABELS="fault=loseCluster" for some
