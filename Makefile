@@ -47,23 +47,26 @@ unit: ## Run the tests that start no program of Kubernetes, Prometheus, browser 
 	@# A test that starts Kubernetes although it is asked not to does not find it.
 	TRANSPLANT_KUBERNETES_BIN=/none-in-make-unit go test -short -parallel 8 $$(go list -deps -f '{{with .Module}}{{if .Main}}{{$$.ImportPath}}{{end}}{{end}}' ./sim/... ./cmd/... ./...)
 
-# What all parts of make test have in common. -short=false wins over a GOFLAGS of -short: this is never part of the tests.
+# What all parts of make test have in common. -short=false wins over a GOFLAGS of -short, which would skip tests.
 GOTEST = go test -short=false -timeout 40m $(if $(ARTIFACTS),-artifacts -outputdir $(abspath $(ARTIFACTS)))
-# Where test binaries are kept that are run each time, so that they are not linked each time.
+# Binaries of tests that run each time are kept, so that they are not linked each time. Their names are the last parts
+# of the paths of packages, which must differ.
 KEPT   = -o bin/tests/ -ldflags='-s -w'
+ANEW   = $(KEPT) -count=1 -shuffle=on
 
 .PHONY: test
 test: build controlplane ## Run all tests that need no Docker; ARTIFACTS=out/tests keeps what they show as tables and pictures, SHUFFLE=on uses no cached results
 	@mkdir -p bin/tests $(ARTIFACTS)
-	@# Which packages start programs: see clusters/integrationtest. A test of another package that starts Kubernetes does
-	@# not find it. Linking comes first: beside it, users of landscapes time out. Then the landscapes of e2e begin, which
-	@# take longest and often wait. Beside them one package runs at a time: two would starve API servers.
+	@# Which packages start Kubernetes: see clusters/integrationtest. In another package it is not found. Linking comes
+	@# first: beside it, what scenarios expect comes too late. Then three packages run at a time, with three tests in
+	@# each: more would starve API servers. The landscapes of e2e come last and alone.
 	failed=0; \
 	integration=$$(go list -test -f '{{.ImportPath}} {{.Deps}}' ./... | sed -n 's|^\([^ ]*\)\.test .*/clusters/integrationtest[] ].*|\1|p'); \
 	others=$$(go list ./... | grep -vxF "$$integration"); \
 	TRANSPLANT_KUBERNETES_BIN=/none-in-these $(GOTEST) -parallel 8 $(if $(SHUFFLE),-shuffle=$(SHUFFLE)) $$others || failed=1; \
 	go test -c $(KEPT) $$integration || failed=1; \
-	$(GOTEST) -count=1 -shuffle=on $(KEPT) -p 2 -parallel 3 $$(grep '/e2e$$' <<<"$$integration") $$(grep -v '/e2e$$' <<<"$$integration") && exit $$failed
+	$(GOTEST) $(ANEW) -p 3 -parallel 3 $$(grep -v '/e2e$$' <<<"$$integration") || failed=1; \
+	$(GOTEST) $(ANEW) -parallel 4 $$(grep '/e2e$$' <<<"$$integration") && exit $$failed
 
 .PHONY: e2e
 e2e: build controlplane ## Run the catalogue and test the controllers as suites of e2e-framework (long); LABELS="fault=loseCluster" for some
@@ -153,7 +156,7 @@ mutants: build controlplane ## Plant bugs one by one, in the product and then in
 	go run ./e2e/mutants -out out/mutants -timeout-multiplier $(TIMEOUT_MULTIPLIER) $(MUTANTS)
 
 .PHONY: example-extensions
-example-extensions: build controlplane ## Run the extensions of docs/extensions in all their scenarios, and with all their planted bugs (hours)
+example-extensions: build controlplane ## Run what make test leaves out of extensions: all scenarios of those of docs/extensions, and all their planted bugs (hours)
 	TRANSPLANT_EXAMPLES=all go test -short=false -run 'Extension' -parallel 1 -count=1 -timeout 12h -v ./e2e
 
 .PHONY: catalogue

@@ -77,7 +77,7 @@ func TestThirdPartyExtension_NeverComesUp_IsNamed(t *testing.T) {
 		{"its command does not exist", "command: [nowhere]", []string{
 			"the extension vault could not be started on seed a: exit code 128 (StartError), restarts: ", `"nowhere"`,
 			"This is an error of the set-up: check image, command and binary",
-		}, "nowhere", false},
+		}, "nowhere", true},
 		{"its port is taken", fmt.Sprintf("args: [listens], env: [{name: LISTEN, value: \":%s\"}]", port), []string{
 			"the extension vault never came up on seed a: exit code 1, restarts: ",
 			"In the file of the extension vault, spec.args: the port is taken by process " + strconv.Itoa(os.Getpid()),

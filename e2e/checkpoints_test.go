@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -14,7 +15,7 @@ func TestCheckpoint_StartedAgain_HasTheSameShoot(t *testing.T) {
 	const scenario = "../scenarios/loss/seed-loss.yaml"
 	kept, out := filepath.Join(t.TempDir(), "kept"), t.TempDir()
 	l.run(t, program, "checkpoint", "make", kept, scenario, "--landscape", "e2e", "--out", out,
-		"--timeout-multiplier", "2")
+		"--timeout-multiplier", strconv.Itoa(multiplier))
 	first := l.identities(t, kept)
 	for kind, lines := range map[string]int{"Shoot": 1, "Seed": 2, "Node": 3, "Pod": 12, "Machine": 3} {
 		if got := strings.Count(first, kind+" "); got != lines {
@@ -24,7 +25,8 @@ func TestCheckpoint_StartedAgain_HasTheSameShoot(t *testing.T) {
 	if second := l.identities(t, kept); second != first {
 		t.Errorf("they are not the same:\n%s\nand were before:\n%s", second, first)
 	}
-	said := l.run(t, program, "run", "--from", kept, scenario, "--out", out, "--timeout-multiplier", "2")
+	said := l.run(t, program, "run", "--from", kept, scenario, "--out", out, "--timeout-multiplier",
+		strconv.Itoa(multiplier))
 	if !strings.Contains(said, "Passed  seed-loss") || !strings.Contains(said, "--from="+kept) {
 		t.Errorf("the run has not passed, or does not name the checkpoint:\n%s", said)
 	}

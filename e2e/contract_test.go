@@ -44,7 +44,7 @@ spec:
   resources:
 `
 	for _, one := range types {
-		text += fmt.Sprintf("  - {kind: Extension, type: %s, reconcileTimeout: 6s}\n", one)
+		text += fmt.Sprintf("  - {kind: Extension, type: %s, reconcileTimeout: 10s}\n", one)
 	}
 	file := filepath.Join(folder, "contract.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

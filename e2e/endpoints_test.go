@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -127,14 +128,14 @@ func (l *landscape) endpoints(t *testing.T) {
 	t.Run("no port is open on the shoot's side", func(t *testing.T) { l.nothingListens(t) })
 }
 
-// nothingListens: the machines let nobody in but each other, their kubelets offer no port, and no Service of the shoot
-// is reached from outside.
+// nothingListens: the machines let nobody in but each other, what answers for their kubelets is a program of the
+// landscape, and no Service of the shoot is reached from outside.
 func (l *landscape) nothingListens(t *testing.T) {
 	state := struct {
 		Items []struct {
 			Spec   struct{ Type string }
 			Status struct {
-				DaemonEndpoints struct{ KubeletEndpoint struct{ Port int } }
+				Addresses []struct{ Type, Address string }
 			}
 		}
 	}{}
@@ -149,8 +150,11 @@ func (l *landscape) nothingListens(t *testing.T) {
 	}
 	decode(l.on(t, "alpha", "get", "nodes", "-o", "json"))
 	for _, node := range state.Items {
-		if port := node.Status.DaemonEndpoints.KubeletEndpoint.Port; port != 0 {
-			t.Errorf("a kubelet is to be called at port %d", port)
+		for _, address := range node.Status.Addresses {
+			ip, err := netip.ParseAddr(address.Address)
+			if address.Type == "Hostname" && (err != nil || !ip.IsLoopback()) {
+				t.Errorf("a kubelet is to be called at %s (%v), want an address of the landscape", address.Address, err)
+			}
 		}
 	}
 	decode(l.on(t, "alpha", "get", "services", "-A", "-o", "json"))

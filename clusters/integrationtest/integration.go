@@ -1,6 +1,6 @@
-// Package integrationtest marks tests that start other programs. "make unit" skips them. "make test" always runs the
-// packages with such a test, which it finds by their import of this package; results of all other packages may come
-// from the cache of go test. It starts nothing.
+// Package integrationtest marks tests that start Kubernetes, etcd, Prometheus, a browser or transplant. "make unit"
+// skips them. "make test" always runs the packages with such a test, which it finds by their import of this package,
+// also through a test kit. Results of other packages may come from the cache of go test. It starts nothing.
 package integrationtest
 
 import "testing"

@@ -50,7 +50,7 @@ func (k *kwok) start(shoot string, c credentials) error {
 		Name: shoot + "/kwok",
 		Path: k.binary,
 		Args: []string{
-			"kwok", "--kubeconfig=" + kubeconfig, "--config=" + filepath.Base(config), // split at commas, as in a folder's name
+			"kwok", "--kubeconfig=" + kubeconfig, "--config=" + filepath.Base(config), // kwok splits it at commas
 			"--manage-nodes-with-label-selector=" + managedLabel + "=" + managedValue,
 			fmt.Sprintf("--node-lease-duration-seconds=%d", k.seconds),
 			"--cidr=100.96.0.1/11",

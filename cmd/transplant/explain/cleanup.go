@@ -62,7 +62,7 @@ func newCleanup() *cobra.Command {
 		RunE: func(command *cobra.Command, _ []string) error { return flags.run(command) },
 	}
 	command.Flags().StringVar(&flags.shoot, "shoot", "", "file of the Shoot; its annotations set the grace periods")
-	command.Flags().StringSliceVar(&flags.objects, "objects", nil,
+	command.Flags().StringArrayVar(&flags.objects, "objects", nil,
 		"file with objects of the shoot, - for standard input; may be repeated; if it has Namespaces, all other namespaces "+
 			"count as gone")
 	command.Flags().StringVar(&flags.start, "start", "",

@@ -168,7 +168,7 @@ func TestAPIVersion_OtherThanServed_IsRefused(t *testing.T) {
 			"k8s.io/v1beta1\n").Replace(text)
 	}
 	contents := map[string]string{
-		"shoot.yaml": other(writtenShoot), "good.yaml": writtenShoot, "profile.yaml": other(writtenProfile),
+		"shoot.yaml": other(writtenShoot), "a,b.yaml": writtenShoot, "profile.yaml": other(writtenProfile),
 		"goodprofile.yaml": writtenProfile,
 		"seed.yaml":        other(protectedSeed), "project.yaml": other(quietProject), "webhook.yaml": other(writtenWebhook),
 		"list.yaml": "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(other(writtenWebhook)),
@@ -189,16 +189,16 @@ func TestAPIVersion_OtherThanServed_IsRefused(t *testing.T) {
 	}{
 		{[]string{"maintenance", "--shoot", "shoot.yaml", "--cloudprofile", "goodprofile.yaml"},
 			"read the Shoot in shoot.yaml: " + of("Shoot")},
-		{[]string{"maintenance", "--shoot", "good.yaml", "--cloudprofile", "profile.yaml"},
+		{[]string{"maintenance", "--shoot", "a,b.yaml", "--cloudprofile", "profile.yaml"},
 			"read the CloudProfile in profile.yaml: " + of("CloudProfile")},
-		{[]string{"rollout", "--old", "good.yaml", "--new", "shoot.yaml"}, "read the Shoot in shoot.yaml: " + of("Shoot")},
+		{[]string{"rollout", "--old", "a,b.yaml", "--new", "shoot.yaml"}, "read the Shoot in shoot.yaml: " + of("Shoot")},
 		{[]string{"window", "--shoot", "shoot.yaml"}, "read the Shoot in shoot.yaml: " + of("Shoot")},
 		{[]string{"status", "--shoot", "shoot.yaml"}, "read the Shoot in shoot.yaml: " + of("Shoot")},
 		{[]string{"errors", "--shoot", "shoot.yaml"}, "read the Shoot in shoot.yaml: " + of("Shoot")},
-		{[]string{"cleanup", "--shoot", "shoot.yaml", "--objects", "good.yaml"},
+		{[]string{"cleanup", "--shoot", "shoot.yaml", "--objects", "a,b.yaml"},
 			"read the Shoot in shoot.yaml: " + of("Shoot")},
-		{[]string{"tolerations", "--shoot", "good.yaml", "--seed", "seed.yaml"}, "read the Seed in seed.yaml: " + of("Seed")},
-		{[]string{"tolerations", "--shoot", "good.yaml", "--project", "project.yaml"},
+		{[]string{"tolerations", "--shoot", "a,b.yaml", "--seed", "seed.yaml"}, "read the Seed in seed.yaml: " + of("Seed")},
+		{[]string{"tolerations", "--shoot", "a,b.yaml", "--project", "project.yaml"},
 			"read the Project in project.yaml: " + of("Project")},
 		{[]string{"webhooks", "--file", "webhook.yaml"}, "read document 1 of webhook.yaml: " + hooks},
 		{[]string{"webhooks", "--file", "list.yaml"}, "read document 1 of list.yaml: item 1: " + hooks},
@@ -255,7 +255,7 @@ func TestLists_WhereverAFileIsRead(t *testing.T) {
 		"projects.yaml": list + item(strings.NewReplacer("name: p", "name: q", "garden-p",
 			"garden-q").Replace(quietProject)) + item(quietProject),
 		"misspelt.yaml": list + item(writtenProfile) + item(strings.Replace(writtenShoot, "region:", "regoin:", 1)),
-		"hooks.yaml": "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfigurationList\nitems:\n" +
+		"a,b.yaml": "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfigurationList\nitems:\n" +
 			item(bare(writtenWebhook)),
 		"none.yaml": "# nothing\n",
 	}
@@ -278,7 +278,7 @@ func TestLists_WhereverAFileIsRead(t *testing.T) {
 			"Worker pool old keeps its nodes"},
 		{"the project of the shoot", []string{"tolerations", "--shoot", "all.yaml", "--seed", "all.yaml", "--project",
 			"projects.yaml"}, "The shoot may be on the seed"},
-		{"webhooks", []string{"webhooks", "--file", "hooks.yaml"}, "webhook signatures.example.com is fine"},
+		{"webhooks", []string{"webhooks", "--file", "a,b.yaml"}, "webhook signatures.example.com is fine"},
 		{"several shoots", []string{"status", "--shoot", "two.yaml"},
 			"error: read the Shoot in two.yaml: it has 2 objects of kind Shoot (garden-p/slope, garden-p/peak): give a file " +
 				"with one of them"},

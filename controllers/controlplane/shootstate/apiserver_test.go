@@ -44,7 +44,7 @@ func TestOnARealAPIServer(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
-		if !reflect.DeepEqual(state, got) { // a difference is only made if there is one: it takes a second for some MB
+		if !reflect.DeepEqual(state, got) { // cmp.Diff takes a second for some MB
 			t.Errorf("%s: state (-want +got):\n%s", what, cmp.Diff(state, got))
 		}
 		if err := store.Prune(t.Context(), shootKey); err != nil {
