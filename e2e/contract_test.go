@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/transplant-sim/transplant/sim/contract"
+	"github.com/transplant-sim/transplant/sim/contract/contracttest"
 )
 
 // contractBugs are the clauses that types of e2e/contractextension break, with those that are named besides: they say
@@ -138,9 +139,11 @@ func TestContract_ExampleExtension_Conforms(t *testing.T) {
 		classes, points = append(classes, "operating-system", "container-runtime"), "all"
 	}
 	for _, class := range classes {
-		report, code := tryContract(t, files[class], "--points", points)
-		if code != 0 {
-			t.Errorf("%s: exit code %d, want 0: %+v", class, code, report)
+		report := contracttest.Run(t, contracttest.Options{File: files[class], Program: program,
+			Flags: []string{"--points", points, "--timeout-multiplier", strconv.Itoa(multiplier)},
+			Env:   []string{"TRANSPLANT_HOME=" + t.TempDir()}})
+		if outcome := report.Outcome(); outcome != contract.Conformant {
+			t.Errorf("%s: %s", class, outcome)
 		}
 	}
 }

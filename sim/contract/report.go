@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// ReportName is the name of the file of a report, for programs.
+const ReportName = "report.json"
+
 // Report is what was found about an extension, and how.
 type Report struct {
 	Extension string `json:"extension"`

@@ -30,11 +30,8 @@ import (
 	"github.com/transplant-sim/transplant/sim/report"
 )
 
-// Names of the files for programs, beside those of results.
-const (
-	reportName = "report.json"
-	recordName = "record.json"
-)
+// recordName is that of the file with the record, beside those of results and the report.
+const recordName = "record.json"
 
 // options of the command.
 type options struct {
@@ -240,7 +237,7 @@ func (o *options) newReport(e landscape.Extension, clauses []contract.Clause) (c
 
 // discard the results of an earlier run in the same folder: after an error they would be taken for those of this one.
 func (o *options) discard() error {
-	for _, name := range append(results.Names(), reportName, recordName) {
+	for _, name := range append(results.Names(), contract.ReportName, recordName) {
 		if err := os.Remove(filepath.Join(o.out, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove the results of an earlier run: %w", err)
 		}
@@ -250,7 +247,7 @@ func (o *options) discard() error {
 
 // finish writes the results. The error has the exit code.
 func (o *options) finish(out io.Writer, found contract.Report, clauses []contract.Clause) error {
-	if err := o.write(reportName, found); err != nil {
+	if err := o.write(contract.ReportName, found); err != nil {
 		return err
 	}
 	files, err := results.Files(found, report.Style())

@@ -43,7 +43,7 @@ func caseOf(r contract.Report, kind contract.KindReport, clause contract.Clause)
 	case f.Expected != "":
 		c.Skipped = junit.Because(strings.TrimSpace("expected failure: " + f.Expected + "\n" + f.Reason + "\n" + f.Open))
 	case f.Outcome == contract.NonConformant:
-		c.Failure = junit.Because(strings.Join(failureText(r, kind, clause, f), "\n"))
+		c.Failure = junit.Because(FailureText(r, kind, clause))
 	case f.Outcome == contract.Unknown:
 		c.Skipped = junit.Because("unknown: " + f.Reason)
 	case f.Outcome == contract.NotApplicable:
@@ -57,8 +57,10 @@ func caseOf(r contract.Report, kind contract.KindReport, clause contract.Clause)
 	return c
 }
 
-// failureText begins with what was found.
-func failureText(r contract.Report, kind contract.KindReport, clause contract.Clause, f contract.Finding) []string {
+// FailureText says line by line what breaks a clause: what was found, the sentence, and the command that shows it
+// again.
+func FailureText(r contract.Report, kind contract.KindReport, clause contract.Clause) string {
+	f := kind.Findings[clause.ID]
 	lines := []string{f.Reason, "", fmt.Sprintf("%s %s", clause.ID, clause.Text), "written in " + clause.Reference()}
 	if clause.Incident != "" {
 		lines = append(lines, "incident: "+clause.Incident)
@@ -68,7 +70,7 @@ func failureText(r contract.Report, kind contract.KindReport, clause contract.Cl
 			lines = append(lines, "also "+point)
 		}
 	}
-	return append(lines, "shown again by: "+again(r, kind, clause.ID))
+	return strings.Join(append(lines, "shown again by: "+again(r, kind, clause.ID)), "\n")
 }
 
 // broken says what was found at each crash point that breaks the clause, but for those that are expected.
