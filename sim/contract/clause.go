@@ -34,6 +34,10 @@ const (
 type Finding struct {
 	Outcome Outcome `json:"outcome"`
 	Reason  string  `json:"reason,omitempty"`
+	// Way in which a clause is broken: the reason without what differs from object to object.
+	Way string `json:"way,omitempty"`
+	// Plan is the path of a file that shows it again; empty if there is none.
+	Plan string `json:"plan,omitempty"`
 	// Expected is the reason for which the clause is known to be broken (ExpectedFailure); empty if that was not expected.
 	Expected string `json:"expected,omitempty"`
 	// Open says what the record does not show of a clause that is broken elsewhere.
@@ -45,13 +49,16 @@ type Finding struct {
 // PointFinding is what was found at a crash point.
 type PointFinding struct {
 	Point string `json:"point"`
+	// Step and Writes are those of the Crash.
+	Step   string `json:"step"`
+	Writes int    `json:"writes"`
 	Finding
 }
 
 var conforms = Finding{Outcome: Conformant}
 
 func breaks(format string, arguments ...any) Finding {
-	return Finding{Outcome: NonConformant, Reason: fmt.Sprintf(format, arguments...)}
+	return Finding{Outcome: NonConformant, Reason: fmt.Sprintf(format, arguments...), Way: format}
 }
 
 func unknown(format string, arguments ...any) Finding {

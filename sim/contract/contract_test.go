@@ -120,7 +120,8 @@ func conforming() *Evidence {
 		return w
 	}
 	e := &Evidence{Kind: "Infrastructure", Type: "t", HasExternal: true, Wait: time.Minute,
-		Seeds: []string{"source", "127.16.0.1"}, Walks: map[string]*Walk{Clean: clean, Never: one(Never, Migrate),
+		CrashSteps: []string{Restore, Migrate},
+		Seeds:      []string{"source", "127.16.0.1"}, Walks: map[string]*Walk{Clean: clean, Never: one(Never, Migrate),
 			Back: one(Back, Create, Migrate, Restore), Foreign: one(Foreign, Create), NoSeed: one(NoSeed, Create)}}
 	for _, step := range []string{Migrate, Restore} {
 		final, _ := e.CleanFinal(step)

@@ -10,7 +10,7 @@ import (
 
 // Crash is what became of an object whose extension was killed when it had made a number of writes.
 type Crash struct {
-	Step   string // Migrate or Restore
+	Step   string // one of CrashSteps
 	Writes int    // that were let through before
 	// Final is what was there at the end.
 	Final Final
@@ -19,6 +19,9 @@ type Crash struct {
 	// Missed says that the extension never came to a further write, so that nothing was interrupted.
 	Missed bool
 }
+
+// CrashSteps are the steps in which extensions are killed.
+var CrashSteps = []string{Create, Migrate, Restore, Delete}
 
 // ByCrashes is the clause that is judged by crashes alone.
 const ByCrashes = "B17"
@@ -54,7 +57,8 @@ func FinalOf(namespace string, was Snapshot, steps []*Step) Final {
 		LastState: last.After.LastState, LastError: last.After.LastError,
 		Finalizers: strings.Join(last.After.Finalizers, " "), StateKept: string(was.State) == string(last.After.State),
 	}
-	if last.After.LastType == typeReconcile { // some go on to reconcile what they have restored
+	switch last.After.LastType {
+	case typeReconcile, typeCreate: // some go on to reconcile what they have restored, or what they have begun to create
 		final.LastType = typeRestore
 	}
 	kinds := map[string]int{}
@@ -100,6 +104,12 @@ func counted(kinds map[string]int) string {
 
 // Differs says in what a final state differs from the wanted one; empty for nothing. The first is the worst.
 func (f Final) Differs(want Final) string {
+	_, text := f.differs(want)
+	return text
+}
+
+// differs names, too, what it is that differs.
+func (f Final) differs(want Final) (what, text string) {
 	for _, one := range []struct{ what, got, want string }{
 		{"the gardenlet waits on", f.Missing, want.Missing},
 		{"in the cloud", f.Cloud, want.Cloud},
@@ -111,17 +121,28 @@ func (f Final) Differs(want Final) string {
 		{"the request", f.Operation, want.Operation},
 	} {
 		if one.got != one.want {
-			return fmt.Sprintf("%s: %q instead of %q", one.what, one.got, one.want)
+			return one.what, fmt.Sprintf("%s: %q instead of %q", one.what, one.got, one.want)
 		}
 	}
-	return ""
+	return "", ""
+}
+
+// Undisturbed is the walk with which a crash in a step is compared.
+func Undisturbed(step string) string {
+	if step == Delete { // what was restored may leave less behind than what never moved
+		return Short
+	}
+	return Clean
 }
 
 // CleanFinal is what the undisturbed walk came to at a step; false if it did not come so far.
 func (e *Evidence) CleanFinal(name string) (Final, bool) {
-	w := e.Walks[Clean]
+	w := e.Walks[Undisturbed(name)]
 	s := w.Step(name)
-	before := w.Step(Reconcile)
+	before := cmp.Or(w.Step(Reconcile), w.Step(Create))
+	if name == Create { // of which what was created first is what there was
+		before = s
+	}
 	if s == nil || s.Missing != "" || before == nil {
 		return Final{}, false
 	}
@@ -134,7 +155,10 @@ func survivesCrashes(e *Evidence) Finding {
 	result := Finding{Outcome: Conformant, Reason: fmt.Sprintf("%d crash points", len(e.Crashes))}
 	var points []PointFinding
 	var open []string
-	for _, name := range []string{Restore, Migrate} {
+	if len(e.CrashSteps) == 0 {
+		return unknown("no crash was tried")
+	}
+	for _, name := range e.CrashSteps {
 		f := e.survivesCrashesOf(name)
 		points = append(f.Points, points...)
 		switch {
@@ -147,8 +171,8 @@ func survivesCrashes(e *Evidence) Finding {
 			result = f
 		}
 	}
-	if result.Outcome == Conformant {
-		if f := scoped(e.Walks[Clean].Steps...); f.Outcome != Conformant {
+	if w := e.Walks[Clean]; w != nil && result.Outcome == Conformant { // a plan may be without it
+		if f := scoped(w.Steps...); f.Outcome != Conformant {
 			result = f
 		}
 	}
@@ -162,10 +186,10 @@ func survivesCrashes(e *Evidence) Finding {
 func (e *Evidence) survivesCrashesOf(step string) Finding {
 	want, reached := e.CleanFinal(step)
 	if !reached {
-		_, missing := e.steps(Reconcile, step)
+		_, missing := e.step(Undisturbed(step), step)
 		return *missing
 	}
-	tried, open, broken := 0, []string{}, []string{}
+	tried, open, broken := 0, []string{}, []Finding{}
 	var points []PointFinding
 	for _, c := range e.Crashes {
 		if c.Step != step {
@@ -175,11 +199,11 @@ func (e *Evidence) survivesCrashesOf(step string) Finding {
 		f := e.survives(c, want)
 		switch f.Outcome {
 		case NonConformant:
-			broken = append(broken, f.Reason)
+			broken = append(broken, f)
 		case Unknown:
 			open = append(open, f.Reason)
 		}
-		points = withPoint(points, PointFinding{c.Point(), f})
+		points = withPoint(points, PointFinding{c.Point(), c.Step, c.Writes, f})
 	}
 	result, unseen := conforms, ""
 	if len(open) > 0 {
@@ -190,7 +214,7 @@ func (e *Evidence) survivesCrashesOf(step string) Finding {
 	case tried == 0:
 		result = unknown("no crash of %s was tried", step)
 	case len(broken) > 0:
-		result = breaks("%s", broken[0])
+		result = broken[0]
 		result.Open = unseen
 	case unseen != "":
 		result = unknown("%s", unseen)
@@ -201,12 +225,14 @@ func (e *Evidence) survivesCrashesOf(step string) Finding {
 
 // survives says what one try of a point shows. One that differs and was tried alone as well decides nothing.
 func (e *Evidence) survives(c Crash, want Final) Finding {
-	difference := c.Final.Differs(want)
+	what, difference := c.Final.differs(want)
 	switch {
 	case c.Missed:
 		return unknown("%s: %s", c.Point(), cmp.Or(c.Final.Missing, "nothing was interrupted"))
 	case difference != "" && c.Alone:
-		return breaks("%s: %s", c.Point(), difference)
+		f := breaks("%s: %s", c.Point(), difference)
+		f.Way = c.Step + ": " + what
+		return f
 	case difference != "" && !e.triedAlone(c):
 		return unknown("%s: it was not tried alone: %s", c.Point(), difference)
 	}

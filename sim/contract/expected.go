@@ -139,7 +139,7 @@ func formError(path string, err error) error {
 }
 
 // pointForm is how crash points are named.
-var pointForm = regexp.MustCompile(`^(` + Migrate + `|` + Restore + `) after write \d+$`)
+var pointForm = regexp.MustCompile(`^(` + strings.Join(CrashSteps, "|") + `) after write \d+$`)
 
 // check says what is wrong, by field, and writes the id as it is.
 func (x *ExpectedFailure) check(kinds []string) map[string]string {

@@ -64,8 +64,10 @@ func TestReadExpected_Mistakes_NameLineFieldAndRemedy(t *testing.T) {
 func found() *Report {
 	broken, kept, open := breaks("broken"), conforms, unknown("not seen")
 	crashes := breaks("migrate after write 0: broken")
-	crashes.Points = []PointFinding{{"migrate after write 0", breaks("migrate after write 0: broken")},
-		{"migrate after write 1", breaks("migrate after write 1: broken")}, {"restore after write 0", kept}}
+	crashes.Points = []PointFinding{
+		{Point: "migrate after write 0", Finding: breaks("migrate after write 0: broken")},
+		{Point: "migrate after write 1", Finding: breaks("migrate after write 1: broken")},
+		{Point: "restore after write 0", Finding: kept}}
 	return &Report{Extension: "x", Kinds: []KindReport{
 		{Kind: "Network", Type: "n", Findings: map[string]Finding{"B4": broken, "A1": kept, "A2": open,
 			"C2": noMatter("no state"), ByCrashes: crashes}},

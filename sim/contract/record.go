@@ -23,6 +23,8 @@ type Evidence struct {
 	Seeds []string
 	// Walks by name. Each has a namespace of its own.
 	Walks map[string]*Walk
+	// CrashSteps are those in which crashes were to be tried.
+	CrashSteps []string
 	// Crashes are the crash points of the kind.
 	Crashes []Crash
 }
@@ -34,7 +36,19 @@ const (
 	Back    = "back"    // restored where it was migrated
 	Foreign = "foreign" // an object of another type
 	NoSeed  = "no-seed" // a Cluster without a seed
+	Short   = "short"   // created and deleted
 )
+
+// WalkSteps are the steps of each walk, in order.
+var WalkSteps = map[string][]string{
+	Clean: {Create, Reconcile, Migrate, AfterMigrate, ReconcileAgain, MigrateAgain, DeleteSource, WaitForState, Restore,
+		RestoreAgain, ReconcileAfter, Delete},
+	Never:   {Migrate},
+	Back:    {Create, Migrate, Restore},
+	Foreign: {Create},
+	NoSeed:  {Create},
+	Short:   {Create, Delete},
+}
 
 // Walk is what was asked for one object, in order.
 type Walk struct {
@@ -242,6 +256,7 @@ const (
 	typeMigrate   = "Migrate"
 	typeRestore   = "Restore"
 	typeReconcile = "Reconcile"
+	typeCreate    = "Create"
 	succeeded     = "Succeeded"
 	failed        = "Error"
 )

@@ -29,6 +29,7 @@ func (u *universe) create(operation string) request {
 		if err := at.client.Create(ctx, object, fieldOwner); err != nil {
 			return 0, fmt.Errorf("create the object: %w", err)
 		}
+		u.made = true
 		return numberOf(object)
 	}
 }

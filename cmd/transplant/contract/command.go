@@ -24,14 +24,18 @@ import (
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment/backend"
 	"github.com/transplant-sim/transplant/sim/contract"
+	"github.com/transplant-sim/transplant/sim/contract/plan"
 	"github.com/transplant-sim/transplant/sim/contract/results"
 	"github.com/transplant-sim/transplant/sim/junit"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/report"
 )
 
-// recordName is that of the file with the record, beside those of results and the report.
-const recordName = "record.json"
+// Names in the folder of results, beside those of package results.
+const (
+	recordName = "record.json"
+	plansName  = "plans"
+)
 
 // options of the command.
 type options struct {
@@ -40,9 +44,13 @@ type options struct {
 	kinds      []string
 	points     string
 	expected   string
+	plan       string
+	shrink     time.Duration
 	out        string
 	multiplier int
 	version    func() string
+
+	replayed *plan.Plan // of --plan
 }
 
 // NewCommand is the command `contract`, of a program of this version, with the files of the catalogue, which has the
@@ -65,6 +73,7 @@ the exit code is 1 if it did not fail. docs/contract-kit.md says more.`,
 		Example: `  transplant contract my-extension.yaml
   transplant contract my-extension.yaml --kind Network --clause B4,B17
   transplant contract my-extension.yaml --points none      # without crashes
+  transplant contract my-extension.yaml --plan out/contract/my-extension/plans/B4-Network-calico.yaml
   transplant contract init --kinds Network                 # a first FILE
   transplant contract explain B4                           # what a clause is, and how it is judged`,
 		Args: cobra.ExactArgs(1),
@@ -83,6 +92,12 @@ the exit code is 1 if it did not fail. docs/contract-kit.md says more.`,
 		"crash points to try: all, or none, which leaves "+contract.ByCrashes+" out")
 	flags.StringVar(&o.expected, "expected-failures", "",
 		"YAML file of clauses that the extension is known to break, each with a reason")
+	flags.StringVar(&o.plan, "plan", "", "YAML file of a plan that an earlier run has written: do that alone")
+	flags.DurationVar(&o.shrink, "shrink", 0,
+		"how long to look for a smaller plan for each finding that breaks a clause; 0 for never")
+	for _, other := range []string{"clause", "kind", "points", "expected-failures"} {
+		command.MarkFlagsMutuallyExclusive("plan", other)
+	}
 	flags.StringVar(&o.out, "out", "", "folder for report and logs (default out/contract/<extension>)")
 	flags.IntVar(&o.multiplier, "timeout-multiplier", 1,
 		"multiplies all waits; 2 or 3 on a slow or busy machine")
@@ -144,22 +159,44 @@ func (o *options) selected() ([]contract.Clause, error) {
 	return found, nil
 }
 
-func (o *options) run(ctx context.Context, out io.Writer) error {
+// check the flags, and find the clauses that they leave.
+func (o *options) check() ([]contract.Clause, error) {
 	clauses, err := o.selected()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if o.points != "all" && o.points != "none" {
-		return fmt.Errorf("--points: must be all or none, and not %q", o.points)
+		return nil, fmt.Errorf("--points: must be all or none, and not %q", o.points)
 	}
 	if o.points == "none" {
 		clauses = slices.DeleteFunc(slices.Clone(clauses), func(c contract.Clause) bool { return c.ID == contract.ByCrashes })
 	}
 	if len(clauses) == 0 {
-		return fmt.Errorf("--points: none leaves %s out, and --clause has no other", contract.ByCrashes)
+		return nil, fmt.Errorf("--points: none leaves %s out, and --clause has no other", contract.ByCrashes)
 	}
 	if o.multiplier < 1 {
-		return fmt.Errorf("--timeout-multiplier: must be 1 or more, and not %d", o.multiplier)
+		return nil, fmt.Errorf("--timeout-multiplier: must be 1 or more, and not %d", o.multiplier)
+	}
+	return clauses, nil
+}
+
+// readPlan makes of --plan what is tried; without the flag it is what other flags say.
+func (o *options) readPlan(kinds []string, clauses []contract.Clause) ([]contract.Clause, error) {
+	if o.plan == "" {
+		return clauses, nil
+	}
+	p, err := plan.Read(o.plan, kinds)
+	if err != nil {
+		return nil, err
+	}
+	o.replayed, o.kinds = &p, []string{p.Of}
+	return []contract.Clause{p.Judged()}, nil
+}
+
+func (o *options) run(ctx context.Context, out io.Writer) error {
+	clauses, err := o.check()
+	if err != nil {
+		return err
 	}
 	extensions := &backend.Extensions{Warnings: out}
 	extensions.Files = []string{o.file}
@@ -171,6 +208,9 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	e := prepared.Extensions[0]
+	if clauses, err = o.readPlan(kindsOf(e), clauses); err != nil {
+		return err
+	}
 	subjects, without := subjectsOf(e, o.kinds)
 	if len(subjects)+len(without) == 0 {
 		return fmt.Errorf("--kind: the extension %s does not reconcile %s", e.Name, strings.Join(o.kinds, ", "))
@@ -187,20 +227,16 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 	}
 	if o.out == "" {
 		o.out = filepath.Join("out", "contract", e.Name)
+		if o.plan != "" { // what found the plan stays
+			o.out = filepath.Join(o.out, "replay")
+		}
 	}
 	if err := o.discard(); err != nil {
 		return err
 	}
 	if len(subjects) > 0 {
-		evidence, err := o.onSeeds(ctx, prepared, subjects, out)
-		if len(evidence) > 0 { // an error may be understood by it
-			err = errors.Join(err, o.write(recordName, evidence))
-		}
-		if err != nil {
+		if found.Kinds, err = o.judge(ctx, prepared, subjects, clauses, out); err != nil {
 			return err
-		}
-		for _, one := range evidence {
-			found.Kinds = append(found.Kinds, contract.Judge(one, clauses))
 		}
 	}
 	found.Kinds = append(found.Kinds, without...)
@@ -209,13 +245,40 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 	return o.finish(out, found, clauses)
 }
 
+// judge tries all subjects, and finds what the record says about the clauses.
+func (o *options) judge(ctx context.Context, e *environment.Environment, subjects []subject, clauses []contract.Clause,
+	out io.Writer) (kinds []contract.KindReport, err error) {
+	var evidence []*contract.Evidence
+	err = o.onSeeds(ctx, e, subjects, out, func(ctx context.Context, k *kit) (err error) {
+		if o.replayed != nil {
+			evidence, err = k.replay(ctx, subjects[0], []plan.Plan{*o.replayed})
+		} else {
+			evidence, err = k.try(ctx, subjects, o.points == "all")
+		}
+		for i := 0; i < len(evidence) && err == nil; i++ {
+			kinds = append(kinds, contract.Judge(evidence[i], clauses))
+			err = o.plans(ctx, k, subjects[i], evidence[i], kinds[i])
+		}
+		return err
+	})
+	if len(evidence) > 0 { // an error may be understood by it
+		err = errors.Join(err, o.write(recordName, evidence))
+	}
+	return kinds, err
+}
+
+// kindsOf the extension, each with its type.
+func kindsOf(e landscape.Extension) (all []string) {
+	for _, resource := range e.Resources {
+		all = append(all, resource.Key())
+	}
+	return all
+}
+
 // newReport says what is tried, and how.
 func (o *options) newReport(e landscape.Extension, clauses []contract.Clause) (contract.Report, error) {
 	r := contract.Report{Extension: e.Name, File: o.file, Version: o.version(), Started: time.Now(),
-		Multiplier: o.multiplier}
-	for _, resource := range e.Resources {
-		r.Reconciles = append(r.Reconciles, resource.Key())
-	}
+		Multiplier: o.multiplier, Reconciles: kindsOf(e)}
 	for _, c := range clauses {
 		r.Clauses = append(r.Clauses, c.ID)
 	}
@@ -237,7 +300,17 @@ func (o *options) newReport(e landscape.Extension, clauses []contract.Clause) (c
 
 // discard the results of an earlier run in the same folder: after an error they would be taken for those of this one.
 func (o *options) discard() error {
-	for _, name := range append(results.Names(), contract.ReportName, recordName) {
+	names := append(results.Names(), contract.ReportName, recordName)
+	if o.plan == "" {
+		plans, err := filepath.Glob(filepath.Join(o.out, plansName, "*.yaml"))
+		if err != nil {
+			return fmt.Errorf("find the plans of an earlier run: %w", err)
+		}
+		for _, path := range plans {
+			names = append(names, filepath.Join(plansName, filepath.Base(path)))
+		}
+	}
+	for _, name := range names {
 		if err := os.Remove(filepath.Join(o.out, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove the results of an earlier run: %w", err)
 		}
@@ -285,29 +358,30 @@ func (o *options) write(name string, content any) error {
 
 // writeFile for the user alone: errors of an extension, and the record, may have credentials.
 func (o *options) writeFile(name string, content []byte) error {
-	if err := os.MkdirAll(o.out, 0o755); err != nil {
+	path := filepath.Join(o.out, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("make the folder of --out: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(o.out, name), content, 0o600); err != nil {
+	if err := os.WriteFile(path, content, 0o600); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
 }
 
-// onSeeds starts two seeds, tries everything there, and stops them.
-func (o *options) onSeeds(ctx context.Context, e *environment.Environment, subjects []subject, out io.Writer) (
-	all []*contract.Evidence, err error) {
+// onSeeds starts two seeds, does something there, and stops them.
+func (o *options) onSeeds(ctx context.Context, e *environment.Environment, subjects []subject, out io.Writer,
+	do func(context.Context, *kit) error) (err error) {
 	began := time.Now()
 	progress := func(format string, arguments ...any) {
 		fmt.Fprintf(out, "%6.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, arguments...))
 	}
 	dir, lock, err := claim()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	if _, err := dir.Renew(); err != nil {
-		return nil, err
+		return err
 	}
 	defer func() {
 		_, cleared := dir.Clear()
@@ -319,7 +393,7 @@ func (o *options) onSeeds(ctx context.Context, e *environment.Environment, subje
 	progress("starting two seeds with %s", e.Extensions[0].Name)
 	l, err := embedded.Start(ctx, started)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() {
 		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
@@ -332,12 +406,12 @@ func (o *options) onSeeds(ctx context.Context, e *environment.Environment, subje
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := k.connect(ctx, subjects); err != nil {
-		return nil, err
+		return err
 	}
 	progress("trying %d kinds", len(subjects))
-	all, err = k.try(ctx, subjects, o.points == "all")
+	err = do(ctx, k)
 	progress("done")
-	return all, err
+	return err
 }
 
 // most landscapes of this command at once.

@@ -22,25 +22,25 @@ import (
 type point struct {
 	*universe
 	of        int    // the evidence
-	operation string // Migrate or Restore
+	operation string // one of contract.CrashSteps
 	writes    int
 	gate      *tap.Gate
 	failed    string // why the object never came to the step
 }
 
-// crashAll tries all crash points of all kinds. For each number n of writes that an undisturbed migrate or restore has
-// made, an object is let make n and no more. When all such objects have come to that, one kill is a crash for each.
+// crashAll tries all crash points of all kinds. For each number n of writes that an undisturbed step has made, an object
+// is let make n and no more. When all such objects have come to that, one kill is a crash for each.
 //
 // That is all there is: what an extension leaves if it dies after a write, whether or not it has got the answer, is
 // what it leaves if it dies before the next.
 func (k *kit) crashAll(ctx context.Context, subjects []subject, all []*contract.Evidence) error {
-	for _, step := range []string{contract.Migrate, contract.Restore} {
+	for _, step := range contract.CrashSteps {
 		var points []*point
 		for i, s := range subjects {
 			if _, reached := all[i].CleanFinal(step); !reached {
 				continue // nothing to compare with
 			}
-			for n := range took(all[i].Walks[contract.Clean].Step(step)) + 1 {
+			for n := range took(all[i].Walks[contract.Undisturbed(step)].Step(step)) + 1 {
 				points = append(points, k.newPoint(s, i, step, n, "crash"))
 			}
 		}
@@ -107,13 +107,11 @@ func (k *kit) batch(ctx context.Context, step string, points []*point, all []*co
 			p.gate = at.tap.Limit(p.namespace, p.writes)
 		}
 	}
-	from := make([]int64, len(points))
-	for i, p := range points {
+	for _, p := range points {
 		if p.failed != "" {
 			continue
 		}
-		var err error
-		if from[i], err = p.request(step)(ctx, at); err != nil {
+		if _, err := p.plan(step).ask(ctx, at); err != nil {
 			return fmt.Errorf("%s of %s: %w", step, p.namespace, err)
 		}
 	}
@@ -152,7 +150,11 @@ func (p *point) crash() contract.Crash {
 	}
 	passed, refused := p.gate.Counts()
 	c.Missed = refused == 0 && passed < p.writes
-	c.Final = contract.FinalOf(p.namespace, p.walk.Step(contract.Create).After, p.walk.Steps)
+	was := p.walk.Steps[0].After
+	if p.operation == contract.Create {
+		was = p.walk.Steps[len(p.walk.Steps)-1].After
+	}
+	c.Final = contract.FinalOf(p.namespace, was, p.walk.Steps)
 	return c
 }
 
@@ -173,40 +175,31 @@ func (k *kit) awaitReturn(ctx context.Context, at *side, points []*point) error 
 		if err := p.arrive(ctx, at); err != nil {
 			return err
 		}
-		_, err := p.take(ctx, at, planned{contract.Create, p.create(constants.GardenerOperationReconcile), p.ready,
-			p.waitFor(p.subject) + returnWait*time.Duration(p.multiplier)})
+		_, err := p.take(ctx, at, planned{name: contract.Create, ask: p.create(constants.GardenerOperationReconcile),
+			answered: p.ready, wait: p.waitFor(p.subject) + returnWait*time.Duration(p.multiplier)})
 		return err
 	})
+}
+
+// before are the steps before each crash.
+var before = map[string][]string{
+	contract.Create: nil, contract.Migrate: {contract.Create}, contract.Delete: {contract.Create},
+	contract.Restore: {contract.Create, contract.Migrate, contract.DeleteSource, contract.WaitForState},
 }
 
 // prepare brings the object to where the step is asked for.
 func (p *point) prepare(ctx context.Context) error {
 	p.lists = true
-	if err := p.arrive(ctx, p.source()); err != nil {
-		return err
+	if p.operation == contract.Create {
+		p.at = p.source()
+		p.walk.Steps = []*contract.Step{{Name: "arrive"}} // what comes before the answer is of this step
+		return p.arrive(ctx, p.at)
 	}
-	done, err := p.take(ctx, p.source(),
-		planned{contract.Create, p.create(constants.GardenerOperationReconcile), p.ready, p.waitFor(p.subject)})
-	if err == nil && done && p.operation == contract.Restore {
-		done, err = p.move(ctx)
-	}
+	done, err := p.follow(ctx, before[p.operation])
 	if err == nil && !done {
 		p.failed = p.walk.Ended
 	}
 	return err
-}
-
-// move migrates the object and brings it to the other seed, as the undisturbed walk does.
-func (p *point) move(ctx context.Context) (done bool, err error) {
-	done, err = p.take(ctx, p.source(),
-		planned{contract.Migrate, p.request(constants.GardenerOperationMigrate), p.migrated, p.waitFor(p.subject)})
-	if err != nil || !done {
-		return false, err
-	}
-	if _, err := p.step(ctx, p.source(), contract.DeleteSource, p.remove, gone, p.waitFor(p.subject)); err != nil {
-		return false, err
-	}
-	return p.toDestination(ctx)
 }
 
 // gateWait bounds how long is waited for an object to come to its last write. What does not come to it in time has made
@@ -233,12 +226,7 @@ func (p *point) awaitGate(ctx context.Context, at *side) error {
 }
 
 // answered is what the gardenlet waits for.
-func (p *point) answered() answer {
-	if p.operation == contract.Migrate {
-		return p.migrated
-	}
-	return p.ready
-}
+func (p *point) answered() answer { return p.plan(p.operation).answered }
 
 // awaitAnswer waits for the answer after the crash. Whether there is one shows at the end.
 func (p *point) awaitAnswer(ctx context.Context, at *side) error {
@@ -253,7 +241,7 @@ func (p *point) finish(ctx context.Context, at *side) error {
 	if p.failed != "" {
 		return nil
 	}
-	_, err := p.take(ctx, at, planned{p.operation, nothing, p.answered(), p.settles})
+	_, err := p.take(ctx, at, planned{name: p.operation, ask: nothing, answered: p.answered(), wait: p.settles})
 	return err
 }
 

@@ -70,7 +70,7 @@ type kit struct {
 	zone           string
 	quiet, settles time.Duration
 	multiplier     int
-	kills          int
+	kills, replays int
 	progress       func(format string, arguments ...any)
 }
 
@@ -186,8 +186,9 @@ func (k *kit) connectSide(ctx context.Context, name string, subjects []subject) 
 func subjectsOf(e landscape.Extension, only []string) (subjects []subject, without []contract.KindReport) {
 	for i, r := range e.Resources {
 		known, _ := extensionsv1alpha1.KindByName(r.Kind)
+		named := func(one string) bool { return strings.EqualFold(one, r.Kind) || strings.EqualFold(one, r.Key()) }
 		switch {
-		case len(only) > 0 && !slices.ContainsFunc(only, func(one string) bool { return strings.EqualFold(one, r.Kind) }):
+		case len(only) > 0 && !slices.ContainsFunc(only, named):
 		case !r.IsPrimary():
 			without = append(without, contract.KindReport{Kind: r.Kind, Type: r.Type,
 				Reason: "the extension is not primary for it: nobody waits for its answers"})
@@ -201,39 +202,60 @@ func subjectsOf(e landscape.Extension, only []string) (subjects []subject, witho
 	return subjects, without
 }
 
+// evidence of a kind of which nothing is seen yet.
+func (k *kit) evidence(s subject) *contract.Evidence {
+	return &contract.Evidence{Kind: s.kind.Name, Type: s.resource.Type,
+		StateMayChange: s.resource.StateMayChange, Wait: gardenletWait(s),
+		HasExternal: s.kind.Name == extensionsv1alpha1.InfrastructureResource ||
+			s.kind.Name == extensionsv1alpha1.DNSRecordResource,
+		Seeds: []string{k.source().name, k.source().cluster.Plan().Node.String()},
+		Walks: map[string]*contract.Walk{}}
+}
+
 // try takes all walks of all kinds, and then the crash points.
 func (k *kit) try(ctx context.Context, subjects []subject, points bool) ([]*contract.Evidence, error) {
 	var all []*contract.Evidence
+	var attempts []attempt
 	for _, s := range subjects {
-		all = append(all, &contract.Evidence{Kind: s.kind.Name, Type: s.resource.Type,
-			StateMayChange: s.resource.StateMayChange, Wait: gardenletWait(s),
-			HasExternal: s.kind.Name == extensionsv1alpha1.InfrastructureResource ||
-				s.kind.Name == extensionsv1alpha1.DNSRecordResource,
-			Seeds: []string{k.source().name, k.source().cluster.Plan().Node.String()},
-			Walks: map[string]*contract.Walk{}})
+		e := k.evidence(s)
+		if points {
+			e.CrashSteps = contract.CrashSteps
+		}
+		all = append(all, e)
+		for walk, steps := range contract.WalkSteps {
+			attempts = append(attempts, attempt{s, e, walk, walk, steps})
+		}
 	}
+	if err := k.walkAll(ctx, attempts); err != nil || !points {
+		return all, err
+	}
+	return all, k.crashAll(ctx, subjects, all)
+}
+
+// attempt is a walk to take. The shoot has the name.
+type attempt struct {
+	subject    subject
+	of         *contract.Evidence
+	walk, name string
+	steps      []string
+}
+
+// walkAll takes walks, several at once.
+func (k *kit) walkAll(ctx context.Context, attempts []attempt) error {
 	var mu sync.Mutex
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
-	for i, s := range subjects {
-		for name, walk := range walks {
-			group.Go(func() error {
-				u := k.newUniverse(s, name)
-				err := walk(u, groupCtx)
-				mu.Lock()
-				defer mu.Unlock()
-				all[i].Walks[name] = u.walk
-				return err
-			})
-		}
+	for _, a := range attempts {
+		group.Go(func() error {
+			u := k.newWalk(a.subject, a.walk, a.name)
+			err := u.walkThrough(groupCtx, a.steps)
+			mu.Lock()
+			defer mu.Unlock()
+			a.of.Walks[a.walk] = u.walk
+			return err
+		})
 	}
-	if err := group.Wait(); err != nil {
-		return all, err
-	}
-	if !points {
-		return all, nil
-	}
-	return all, k.crashAll(ctx, subjects, all)
+	return group.Wait()
 }
 
 // sleep until the time has passed, or ctx is done.

@@ -28,6 +28,8 @@ type universe struct {
 	*kit
 	subject
 	shoot, namespace string
+	at               *side // where the object is now; nil before the first step
+	made             bool  // the object was created there
 	walk             *contract.Walk
 	epoch            int64
 	seen             int64                     // entries of the ledger that are in earlier steps
@@ -37,6 +39,15 @@ type universe struct {
 	lists            bool                      // what is in the namespace is of interest
 	foreign          bool                      // the object is of a type that is nobody's
 	noSeed           bool                      // the Cluster has no seed
+}
+
+// newWalk is the universe of a walk. Its shoot has another name if the walk is tried several times.
+func (k *kit) newWalk(s subject, walk, name string) *universe {
+	u := k.newUniverse(s, name)
+	u.walk.Name = walk
+	u.lists = walk == contract.Clean || walk == contract.Short
+	u.foreign, u.noSeed = walk == contract.Foreign, walk == contract.NoSeed
+	return u
 }
 
 // subject is what is tried: a kind of the extension.
@@ -250,8 +261,8 @@ func (u *universe) account(ctx context.Context, s *contract.Step) error {
 }
 
 // listed are the steps after which the namespace is listed: judges compare them.
-var listed = []string{contract.Reconcile, contract.Migrate, contract.MigrateAgain, contract.Restore,
-	contract.RestoreAgain}
+var listed = []string{contract.Create, contract.Reconcile, contract.Migrate, contract.MigrateAgain, contract.Restore,
+	contract.RestoreAgain, contract.Delete}
 
 func (u *universe) look(at *side) contract.Snapshot {
 	latest, _ := at.objects[u.kind.Name].see(u.key())

@@ -14,8 +14,9 @@ import (
 type planned struct {
 	name     string
 	ask      request
-	answered answer
+	answered answer // nil if nobody waits for an answer
 	wait     time.Duration
+	goesOn   bool // without an answer, too: what is missing is a finding
 }
 
 // take takes steps on a seed until one is not answered.
@@ -25,7 +26,7 @@ func (u *universe) take(ctx context.Context, at *side, steps ...planned) (done b
 		if err != nil {
 			return false, err
 		}
-		if s.Missing != "" {
+		if s.Missing != "" && !p.goesOn {
 			u.walk.Ended = fmt.Sprintf("%s was not answered: %s", p.name, s.Missing)
 			return false, nil
 		}
@@ -33,51 +34,69 @@ func (u *universe) take(ctx context.Context, at *side, steps ...planned) (done b
 	return true, nil
 }
 
-// clean is the whole life of an object.
-func (u *universe) clean(ctx context.Context) error {
-	u.lists = true
-	if err := u.arrive(ctx, u.source()); err != nil {
-		return err
-	}
-	wait := u.waitFor(u.subject)
-	done, err := u.take(ctx, u.source(),
-		planned{contract.Create, u.create(constants.GardenerOperationReconcile), u.ready, wait},
-		planned{contract.Reconcile, u.request(constants.GardenerOperationReconcile), u.ready, wait},
-		planned{contract.Migrate, u.request(constants.GardenerOperationMigrate), u.migrated, wait},
-		planned{contract.AfterMigrate, nothing, nil, 0},
-		planned{contract.ReconcileAgain, u.request(constants.GardenerOperationReconcile), nil, 0},
-	)
-	if err != nil || !done {
-		return err
-	}
-	// The next two need no answer to go on: what is missing is a finding.
-	for _, p := range []planned{
-		{contract.MigrateAgain, u.request(constants.GardenerOperationMigrate), taken, wait},
-		{contract.DeleteSource, u.remove, gone, wait},
-	} {
-		if _, err := u.step(ctx, u.source(), p.name, p.ask, p.answered, p.wait); err != nil {
-			return err
+// follow steps (contract.WalkSteps) until one is not answered. The object begins on the source, and with
+// wait-for-state it is on the destination.
+func (u *universe) follow(ctx context.Context, steps []string) (done bool, err error) {
+	for _, name := range steps {
+		if name == contract.WaitForState {
+			if err := u.toDestination(ctx); err != nil {
+				return false, err
+			}
+			continue
+		}
+		if u.at == nil {
+			u.at = u.source()
+			if err := u.arrive(ctx, u.at); err != nil {
+				return false, err
+			}
+		}
+		done, err := u.take(ctx, u.at, u.plan(name))
+		if err != nil || !done {
+			return false, err
 		}
 	}
-	return u.onDestination(ctx)
+	return true, nil
 }
 
-// onDestination is the second part of the life.
-func (u *universe) onDestination(ctx context.Context) error {
-	done, err := u.toDestination(ctx)
-	if err != nil || !done {
-		return err
-	}
-	done, err = u.take(ctx, u.destination(),
-		planned{contract.Restore, u.request(constants.GardenerOperationRestore), u.ready, u.waitFor(u.subject)},
-		planned{contract.RestoreAgain, u.request(constants.GardenerOperationRestore), u.ready, u.waitFor(u.subject)},
-		planned{contract.ReconcileAfter, u.request(constants.GardenerOperationReconcile), u.ready, u.waitFor(u.subject)},
-		planned{contract.Delete, u.remove, gone, u.waitFor(u.subject)},
-	)
-	if err != nil || done || u.walk.Step(contract.RestoreAgain) != nil {
+// walkThrough follows the steps, and tries to help a restore that has not ended.
+func (u *universe) walkThrough(ctx context.Context, steps []string) error {
+	_, err := u.follow(ctx, steps)
+	restore := u.walk.Step(contract.Restore)
+	if err != nil || u.walk.Name != contract.Clean || restore == nil || restore.Missing == "" {
 		return err
 	}
 	return u.help(ctx)
+}
+
+// plan what a step asks for. What asks for an object that is not there makes it.
+func (u *universe) plan(name string) planned {
+	asks := u.request
+	if !u.made {
+		asks = u.create
+	}
+	p := planned{name: name, answered: u.ready, wait: u.waitFor(u.subject)}
+	switch name {
+	case contract.Create, contract.Reconcile, contract.ReconcileAfter:
+		p.ask = asks(constants.GardenerOperationReconcile)
+	case contract.Restore, contract.RestoreAgain:
+		p.ask = asks(constants.GardenerOperationRestore)
+	case contract.Migrate:
+		p.ask, p.answered = asks(constants.GardenerOperationMigrate), u.migrated
+	case contract.AfterMigrate:
+		p.ask, p.answered = nothing, nil
+	case contract.ReconcileAgain:
+		p.ask, p.answered = asks(constants.GardenerOperationReconcile), nil
+	case contract.MigrateAgain:
+		p.ask, p.answered, p.goesOn = asks(constants.GardenerOperationMigrate), taken, true
+	case contract.DeleteSource:
+		p.ask, p.answered, p.goesOn = u.remove, gone, true
+	case contract.Delete:
+		p.ask, p.answered = u.remove, gone
+	}
+	if u.foreign {
+		p.answered = nil
+	}
+	return p
 }
 
 // help a restore that has not ended: the object gets the providerStatus of the source. Whether it ends now shows
@@ -86,68 +105,42 @@ func (u *universe) help(ctx context.Context) error {
 	var results struct {
 		ProviderStatus json.RawMessage `json:"providerStatus,omitempty"`
 	}
-	if err := json.Unmarshal(u.walk.Step(contract.Reconcile).After.Results, &results); err != nil {
+	if err := json.Unmarshal(u.saved().Results, &results); err != nil {
 		return fmt.Errorf("read the status of the source: %w", err)
 	}
 	if results.ProviderStatus == nil {
 		return nil
 	}
-	if _, err := u.patch(ctx, u.destination(), map[string]any{"status": results}, "status"); err != nil {
+	if _, err := u.patch(ctx, u.at, map[string]any{"status": results}, "status"); err != nil {
 		return err
 	}
-	_, err := u.step(ctx, u.destination(), contract.RestoreHelped, u.request(constants.GardenerOperationRestore), u.ready,
-		u.waitFor(u.subject))
+	p := u.plan(contract.Restore)
+	_, err := u.step(ctx, u.at, contract.RestoreHelped, p.ask, p.answered, p.wait)
 	return err
+}
+
+// saved is the object as it was after its last reconcile.
+func (u *universe) saved() contract.Snapshot {
+	for _, name := range []string{contract.Reconcile, contract.Create} {
+		if s := u.walk.Step(name); s != nil {
+			return s.After
+		}
+	}
+	return contract.Snapshot{}
 }
 
 // toDestination brings the shoot to the other seed, up to the request to restore.
-func (u *universe) toDestination(ctx context.Context) (done bool, err error) {
-	saved := u.walk.Step(contract.Create).After
-	if s := u.walk.Step(contract.Reconcile); s != nil {
-		saved = s.After
-	}
-	to := u.destination()
-	if err := u.arrive(ctx, to); err != nil {
-		return false, err
-	}
-	if err := u.carry(ctx, to); err != nil {
-		return false, err
-	}
-	if done, err := u.take(ctx, to, planned{contract.WaitForState, u.create(constants.GardenerOperationWaitForState), nil,
-		0}); err != nil || !done {
-		return false, err
-	}
-	return true, u.handOver(ctx, to, saved)
-}
-
-// walks of a kind, by name, with what they do.
-var walks = map[string]func(*universe, context.Context) error{
-	contract.Clean: (*universe).clean,
-	contract.Never: func(u *universe, ctx context.Context) error {
-		return u.onSource(ctx,
-			planned{contract.Migrate, u.create(constants.GardenerOperationMigrate), u.migrated, u.waitFor(u.subject)})
-	},
-	contract.Back: func(u *universe, ctx context.Context) error {
-		return u.onSource(ctx,
-			planned{contract.Create, u.create(constants.GardenerOperationReconcile), u.ready, u.waitFor(u.subject)},
-			planned{contract.Migrate, u.request(constants.GardenerOperationMigrate), u.migrated, u.waitFor(u.subject)},
-			planned{contract.Restore, u.request(constants.GardenerOperationRestore), u.ready, u.waitFor(u.subject)})
-	},
-	contract.Foreign: func(u *universe, ctx context.Context) error {
-		u.foreign = true
-		return u.onSource(ctx, planned{contract.Create, u.create(constants.GardenerOperationReconcile), nil, 0})
-	},
-	contract.NoSeed: func(u *universe, ctx context.Context) error {
-		u.noSeed = true
-		return u.onSource(ctx,
-			planned{contract.Create, u.create(constants.GardenerOperationReconcile), u.ready, u.waitFor(u.subject)})
-	},
-}
-
-func (u *universe) onSource(ctx context.Context, steps ...planned) error {
-	if err := u.arrive(ctx, u.source()); err != nil {
+func (u *universe) toDestination(ctx context.Context) error {
+	u.at, u.made = u.destination(), false
+	if err := u.arrive(ctx, u.at); err != nil {
 		return err
 	}
-	_, err := u.take(ctx, u.source(), steps...)
-	return err
+	if err := u.carry(ctx, u.at); err != nil {
+		return err
+	}
+	if _, err := u.take(ctx, u.at, planned{name: contract.WaitForState,
+		ask: u.create(constants.GardenerOperationWaitForState)}); err != nil {
+		return err
+	}
+	return u.handOver(ctx, u.at, u.saved())
 }

@@ -53,7 +53,11 @@ func Files(r contract.Report, style template.CSS) (map[string][]byte, error) {
 
 // again is the command that shows a finding again, quoted for a shell.
 func again(r contract.Report, kind contract.KindReport, clause string) string {
-	words := []string{"transplant", "contract", r.File, "--kind", kind.Kind, "--clause", clause}
+	words := []string{"transplant", "contract", r.File}
+	if plan := kind.Findings[clause].Plan; plan != "" {
+		return shellescape.QuoteCommand(append(append(words, "--plan", plan), multiplied(r)...))
+	}
+	words = append(words, "--kind", kind.Kind, "--clause", clause)
 	if clause != contract.ByCrashes {
 		words = append(words, "--points", "none")
 	}

@@ -1,0 +1,194 @@
+package plan
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/transplant-sim/transplant/sim/contract"
+)
+
+func clause(t *testing.T, id string) contract.Clause {
+	t.Helper()
+	found, known := contract.ClauseByID(id)
+	if !known {
+		t.Fatalf("there is no clause %s", id)
+	}
+	return found
+}
+
+// record is of an extension of which nothing is known but that it has answered every step of every walk.
+func record() *contract.Evidence {
+	e := &contract.Evidence{Kind: "Network", Type: "n", Walks: map[string]*contract.Walk{}}
+	for name, steps := range contract.WalkSteps {
+		w := &contract.Walk{Name: name, Namespace: "shoot--p--" + name}
+		for _, step := range steps {
+			w.Steps = append(w.Steps, &contract.Step{Name: step, Items: []contract.Item{}})
+		}
+		e.Walks[name] = w
+	}
+	return e
+}
+
+// A plan has what shows the finding, up to the last step that shows it.
+func TestOf_Finding_HasWhatShowsIt(t *testing.T) {
+	t.Parallel()
+	for id, c := range map[string]struct {
+		change func(*contract.Evidence)
+		want   []Object
+		crash  *Crash
+	}{
+		"B4": {func(e *contract.Evidence) {
+			e.Walks[contract.Clean].Step(contract.Migrate).Items = []contract.Item{{Resource: "secrets", Name: "s"}}
+		}, []Object{{"clean", []string{"create", "reconcile", "migrate"}}}, nil},
+		"B12": {func(e *contract.Evidence) {
+			e.Walks[contract.Never].Step(contract.Migrate).Missing = "no answer"
+		}, []Object{{"clean", []string{"create"}}, {"never", []string{"migrate"}}}, nil},
+		"D9": {func(e *contract.Evidence) {
+			e.Walks[contract.Clean].Step(contract.RestoreAgain).Calls = []contract.Call{{Verb: "post", Kind: "network"}}
+		}, []Object{{"clean", contract.WalkSteps["clean"][:10]}}, nil},
+		"B17": {func(e *contract.Evidence) {
+			e.CrashSteps = contract.CrashSteps
+			for n := range 3 {
+				final, _ := e.CleanFinal(contract.Delete)
+				if n > 0 {
+					final.Cloud = "1 network"
+				}
+				e.Crashes = append(e.Crashes, contract.Crash{Step: contract.Delete, Writes: n, Final: final, Alone: true})
+			}
+		}, []Object{{"short", []string{"create", "delete"}}}, &Crash{"delete", 1}},
+	} {
+		e := record()
+		c.change(e)
+		f := contract.Judge(e, contract.Clauses()).Findings[id]
+		if f.Outcome != contract.NonConformant {
+			t.Fatalf("%s is %+v", id, f)
+		}
+		got := Of(e, clause(t, id), f)
+		want := Plan{APIVersion: "transplant.dev/v1alpha1", Kind: "ContractPlan", Clause: id, Of: "Network/n",
+			Found: f.Reason, Objects: c.want, Crash: c.crash}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", id, diff)
+		}
+		content, err := got.Marshal()
+		path := filepath.Join(t.TempDir(), got.FileName())
+		if err == nil {
+			err = os.WriteFile(path, content, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if read, err := Read(path, []string{"Network/n"}); err != nil || !cmp.Equal(read, got) {
+			t.Errorf("%s is read as %+v: %v", id, read, err)
+		}
+	}
+}
+
+func TestRead_Mistake_NamesFieldAndRemedy(t *testing.T) {
+	t.Parallel()
+	const head = "apiVersion: transplant.dev/v1alpha1\nkind: ContractPlan\nclause: b4\nof: Network/n\n"
+	crash := strings.Replace(head, "b4", "B17", 1) + "objects: [{walk: clean, steps: [create]}]\ncrash: "
+	for content, want := range map[string]string{
+		"kind: ContractPlan\n": "apiVersion: must be transplant.dev/v1alpha1",
+		strings.Replace(head, "b4", "Z4", 1) + "objects: [{walk: clean, steps: [create]}]\n":         `no clause "Z4"`,
+		strings.Replace(head, "b4", "B2", 1) + "objects: [{walk: clean, steps: [create]}]\n":         `no clause "B2"`,
+		strings.Replace(head, "work/n", "work/m", 1) + "objects: [{walk: short, steps: [create]}]\n": `"Network/n"`,
+		head: "objects: has no entry",
+		head + "objects: [{walk: cleen, steps: [create]}]\n":                                   `did you mean "clean"`,
+		head + "objects: [{walk: clean, steps: [create, migrat]}]\n":                           `did you mean "migrate"`,
+		head + "objects: [{walk: clean, steps: [migrate, create]}]\n":                          "the order create",
+		head + "objects: [{walk: clean, steps: [migrate]}]\n":                                  "must be create",
+		head + "objects: [{walk: clean}]\n":                                                    "it has no steps",
+		head + "objects: [{walk: clean, steps: [create, delete-source, restore]}]\n":           "again by wait-for-state",
+		head + "objects: [{walk: short, steps: [create]}, {walk: short, steps: [create]}]\n":   "there twice",
+		head + "objects: [{walk: clean, steps: [create]}]\ncrash: {step: create, writes: 1}\n": "only B17",
+		crash + "{step: create, writes: -1}\n":                                                 "0 or more",
+		crash + "{step: delete, writes: 1}\n":                                                  "with the walk short",
+		crash + "{step: reconcile, writes: 1}\n":                                               "one of create",
+		head + "object: []\n":                                                                  `unknown field "object"`,
+	} {
+		path := filepath.Join(t.TempDir(), "plan.yaml")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(path, []string{"Network/n"}); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), path) {
+			t.Errorf("%q: %v, want %q", content, err, want)
+		}
+	}
+}
+
+func TestShrink_Plan_BecomesTheSmallest(t *testing.T) {
+	t.Parallel()
+	has := func(p Plan, walk string, steps ...string) bool {
+		return slices.ContainsFunc(p.Objects, func(o Object) bool {
+			return o.Walk == walk && !slices.ContainsFunc(steps, func(s string) bool { return !slices.Contains(o.Steps, s) })
+		})
+	}
+	whole := Plan{APIVersion: contract.APIVersion, Kind: FileKind, Clause: "B4", Of: "Network/n"}
+	for _, walk := range []string{"clean", "back", "never"} {
+		whole.Objects = append(whole.Objects, Object{walk, contract.WalkSteps[walk]})
+	}
+	crash := Plan{APIVersion: contract.APIVersion, Kind: FileKind, Clause: contract.ByCrashes, Of: "Network/n",
+		Objects: whole.Objects, Crash: &Crash{"migrate", 9}}
+	for name, c := range map[string]struct {
+		from Plan
+		fail func(Plan) bool
+		want []Object
+		left int // writes before the crash
+	}{
+		"one step": {whole, func(p Plan) bool { return has(p, "never", "migrate") },
+			[]Object{{"never", []string{"migrate"}}}, 0},
+		"steps that belong together": {whole, func(p Plan) bool { return has(p, "clean", "create", "migrate", "restore") },
+			[]Object{{"clean", []string{"create", "migrate", "restore"}}}, 0},
+		"two objects": {whole, func(p Plan) bool { return has(p, "clean", "migrate-again") && has(p, "back", "restore") },
+			[]Object{{"clean", []string{"create", "migrate-again"}}, {"back", []string{"create", "restore"}}}, 0},
+		"nothing smaller": {Plan{APIVersion: whole.APIVersion, Kind: whole.Kind, Clause: "B12", Of: "Network/n",
+			Objects: []Object{{"never", []string{"migrate"}}}}, func(Plan) bool { return false },
+			[]Object{{"never", []string{"migrate"}}}, 0},
+		"a crash": {crash, func(p Plan) bool { return p.Crash != nil && p.Crash.Writes >= 3 },
+			[]Object{{"clean", []string{"create", "migrate"}}}, 3},
+	} {
+		seen := map[string]int{}
+		got, err := Shrink(c.from, func(next []Plan) (int, error) {
+			for i, p := range next {
+				content, err := p.Marshal()
+				if errs := p.check([]string{"Network/n"}); err != nil || len(errs) > 0 {
+					t.Errorf("%s: %+v is tried: %v, %v", name, p, errs, err)
+				}
+				if seen[string(content)]++; seen[string(content)] > 1 {
+					t.Errorf("%s: tried twice: %s", name, content)
+				}
+				if c.fail(p) {
+					return i, nil
+				}
+			}
+			return -1, nil
+		})
+		if diff := cmp.Diff(c.want, got.Objects); diff != "" || err != nil || got.crash().Writes != c.left {
+			t.Errorf("%s: %d writes left, want %d, %v (-want +got):\n%s", name, got.crash().Writes, c.left, err, diff)
+		}
+	}
+}
+
+// What was found before an error is not lost.
+func TestShrink_Error_KeepsTheSmallestSoFar(t *testing.T) {
+	t.Parallel()
+	p := Plan{APIVersion: contract.APIVersion, Kind: FileKind, Clause: "B4", Of: "Network/n",
+		Objects: []Object{{"clean", contract.WalkSteps["clean"]}}}
+	ends, calls := errors.New("ends"), 0
+	got, err := Shrink(p, func(next []Plan) (int, error) {
+		if calls++; calls == 1 {
+			return len(next) - 1, nil
+		}
+		return -1, ends
+	})
+	if steps, _ := got.Size(); !errors.Is(err, ends) || steps != len(contract.WalkSteps["clean"])-1 {
+		t.Errorf("%d steps, %v", steps, err)
+	}
+}
