@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +24,11 @@ var contractBugs = map[string]string{
 	"b12": "", "b13": "B12",
 	"c2": "", "c3": "", "c5": "A2", "d1": "E1", "d2": "D1 E1", "d3": "", "d9": "A14", "d10": "E1",
 	"d13": "A5 A7", "e1": "", "e3": "A10 B1", "g4": "",
+}
+
+// disturbedBugs are those of clauses that are tried on objects with something in their way.
+var disturbedBugs = map[string]string{
+	"a3": "", "a9": "", "a11": "B1 E3", "a13": "", "b11": "", "c1": "C2", "d4": "", "e2": "", "f1": "",
 }
 
 // contractFile is one extension with these types, which is built beside it.
@@ -73,6 +79,17 @@ func tryContract(t *testing.T, file string, flags ...string) (report contract.Re
 	return report, command.ProcessState.ExitCode()
 }
 
+// undisturbed are the clauses that are judged but for those of disturbedBugs.
+func undisturbed() string {
+	var ids []string
+	for _, c := range contract.Clauses() {
+		if _, disturbed := disturbedBugs[strings.ToLower(c.ID)]; c.IsJudged() && (!disturbed || c.ID == "A11") {
+			ids = append(ids, c.ID)
+		}
+	}
+	return strings.Join(ids, ",")
+}
+
 // broken are the clauses that a kind breaks.
 func broken(kind contract.KindReport) (all []string) {
 	for _, c := range contract.Clauses() {
@@ -86,12 +103,18 @@ func broken(kind contract.KindReport) (all []string) {
 // Each planted bug is named by its clause, and by no other without cause. What has no bug is named by none.
 func TestContract_PlantedBug_IsNamedByItsClause(t *testing.T) {
 	t.Parallel()
+	bugs := maps.Clone(contractBugs)
+	flags := []string{"--points", "none", "--clause", undisturbed()}
+	if all() {
+		maps.Copy(bugs, disturbedBugs)
+		flags = flags[:2]
+	}
 	types := []string{"keeps"}
-	for bug := range contractBugs {
+	for bug := range bugs {
 		types = append(types, "breaks-"+bug)
 	}
 	slices.Sort(types)
-	report, code := tryContract(t, contractFile(t, types), "--points", "none")
+	report, code := tryContract(t, contractFile(t, types), flags...)
 	if code != 1 || len(report.Kinds) != len(types) {
 		t.Errorf("exit code %d, want 1, for %d kinds", code, len(report.Kinds))
 	}
@@ -99,7 +122,7 @@ func TestContract_PlantedBug_IsNamedByItsClause(t *testing.T) {
 		bug := strings.TrimPrefix(kind.Type, "breaks-")
 		var want []string
 		if bug != "keeps" {
-			want = append(strings.Fields(contractBugs[bug]), strings.ToUpper(strings.TrimSuffix(bug, "seed")))
+			want = append(strings.Fields(bugs[bug]), strings.ToUpper(strings.TrimSuffix(bug, "seed")))
 		}
 		slices.Sort(want)
 		got := broken(kind)

@@ -23,13 +23,16 @@ import (
 
 // network makes one in the cloud; the same one each time for the same number.
 func (w *work) network(ctx context.Context, number string) (string, error) {
-	made, err := w.cloud.Networks().Create(ctx, &cloud.Network{CIDR: "10.250.0.0/16"},
+	made, err := w.cloud.Networks().Create(ctx, &cloud.Network{CIDR: "10.250.0.0/16", Tags: w.tags()},
 		cloud.ClientToken(w.obj.Namespace+number))
 	if err != nil {
 		return "", fmt.Errorf("create a network: %w", err)
 	}
 	return made.ID, nil
 }
+
+// tags by which the networks of the object are found.
+func (w *work) tags() map[string]string { return map[string]string{"contract/object": w.obj.Namespace} }
 
 func (w *work) secret(name string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.obj.Namespace, Name: name}}
@@ -82,12 +85,23 @@ func (w *work) status(ctx context.Context, operation gardencorev1beta1.LastOpera
 	return w.patchStatus(ctx, func() {
 		w.obj.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: operation, State: result, Progress: 50,
 			LastUpdateTime: metav1.Now(), Description: "contract"}
+		w.obj.Status.LastError = nil
 		if result == gardencorev1beta1.LastOperationStateSucceeded {
 			w.obj.Status.LastOperation.Progress, w.obj.Status.ObservedGeneration = 100, w.obj.Generation
 			if w.bug == "a6" && operation == migrate {
 				w.obj.Status.ObservedGeneration = 0
 			}
 		}
+	})
+}
+
+// fail writes why an operation has not succeeded yet.
+func (w *work) fail(ctx context.Context, operation gardencorev1beta1.LastOperationType, because error) error {
+	return w.patchStatus(ctx, func() {
+		w.obj.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: operation, Progress: 50,
+			State: gardencorev1beta1.LastOperationStateError, LastUpdateTime: metav1.Now(), Description: "contract"}
+		w.obj.Status.LastError = &gardencorev1beta1.LastError{Description: because.Error()}
+		w.obj.Status.ObservedGeneration = w.obj.Generation
 	})
 }
 
@@ -118,6 +132,22 @@ func (w *work) patchStatus(ctx context.Context, change func()) error {
 	return nil
 }
 
+// shootHasFailed says whether nothing may be done for now.
+func (w *work) shootHasFailed(ctx context.Context) (bool, error) {
+	if w.bug == "a13" {
+		return false, nil
+	}
+	cluster, shoot := &extensionsv1alpha1.Cluster{}, &gardencorev1beta1.Shoot{}
+	if err := w.Get(ctx, client.ObjectKey{Name: w.obj.Namespace}, cluster); err != nil {
+		return false, fmt.Errorf("read the Cluster: %w", err)
+	}
+	if err := json.Unmarshal(cluster.Spec.Shoot.Raw, shoot); err != nil {
+		return false, fmt.Errorf("read the Shoot: %w", err)
+	}
+	last := shoot.Status.LastOperation
+	return last != nil && last.State == gardencorev1beta1.LastOperationStateFailed, nil
+}
+
 func (w *work) checkSeed(ctx context.Context) error {
 	cluster := &extensionsv1alpha1.Cluster{}
 	if err := w.Get(ctx, client.ObjectKey{Name: w.obj.Namespace}, cluster); err != nil {
@@ -134,6 +164,9 @@ func (w *work) scoped(ctx context.Context) (context.Context, error) {
 	namespace := &corev1.Namespace{}
 	if err := w.Get(ctx, client.ObjectKey{Name: w.obj.Namespace}, namespace); err != nil {
 		return nil, fmt.Errorf("read the namespace: %w", err)
+	}
+	if w.bug == "f1" {
+		return cloud.WithScope(ctx, cloud.Scope{Shoot: w.obj.Namespace}), nil
 	}
 	epoch, err := strconv.ParseInt(namespace.Annotations["transplant.dev/epoch"], 10, 64)
 	if err != nil {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,6 +35,7 @@ type reconciler struct {
 	client.Client
 	cloud *cloud.Client
 	seed  string
+	made  sync.Map // networks of objects, which only the bug a11 looks at when an object is gone
 }
 
 // work is one object in work.
@@ -40,6 +43,8 @@ type work struct {
 	*reconciler
 	obj *extensionsv1alpha1.Extension
 	bug string
+	// erred says that the last operation ended with an error.
+	erred bool
 }
 
 // state is what the state has.
@@ -52,13 +57,20 @@ type state struct {
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	obj := &extensionsv1alpha1.Extension{}
 	if err := r.Get(ctx, request.NamespacedName, obj); err != nil {
+		if network, known := r.made.LoadAndDelete(request.NamespacedName); apierrors.IsNotFound(err) && known {
+			ctx = cloud.WithScope(ctx, cloud.Scope{Shoot: request.Namespace})
+			return ctrl.Result{}, r.cloud.Networks().Delete(ctx, network.(string))
+		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	bug, ours := bugOf(obj)
 	if !ours {
 		return ctrl.Result{}, nil
 	}
-	w := &work{r, obj, bug}
+	w := &work{r, obj, bug, obj.Status.LastError != nil}
+	if failed, err := w.shootHasFailed(ctx); failed || err != nil {
+		return ctrl.Result{RequeueAfter: time.Second}, err
+	}
 	ctx, err := w.scoped(ctx)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -76,7 +88,7 @@ func (w *work) serve(ctx context.Context) error {
 			return w.patch(ctx, func() { controllerutil.AddFinalizer(w.obj, finalizer) })
 		}
 		return nil
-	case asked == constants.GardenerOperationMigrate:
+	case asked == constants.GardenerOperationMigrate && (w.bug != "a9" || w.obj.DeletionTimestamp == nil):
 		if w.bug == "a14" && migrated || w.bug == "b13" || w.bug == "b12" && last == nil {
 			return nil
 		}
@@ -96,6 +108,8 @@ func (w *work) serve(ctx context.Context) error {
 		return w.ensure(ctx, last.Type)
 	case asked == constants.GardenerOperationReconcile || !succeeded:
 		return w.ensure(ctx, reconcile)
+	case w.bug == "a3" && len(w.obj.Status.Conditions) > 0:
+		return w.status(ctx, reconcile, gardencorev1beta1.LastOperationStateSucceeded)
 	}
 	return nil
 }
@@ -145,7 +159,7 @@ func (w *work) ensure(ctx context.Context, operation gardencorev1beta1.LastOpera
 		return err
 	}
 	if err := w.make(ctx, operation, again); err != nil {
-		return err
+		return errors.Join(err, w.fail(ctx, shown, err))
 	}
 	if w.bug != "d13" {
 		shown = operation
@@ -159,18 +173,18 @@ func (w *work) ensure(ctx context.Context, operation gardencorev1beta1.LastOpera
 // make what the object stands for.
 func (w *work) make(ctx context.Context, operation gardencorev1beta1.LastOperationType, again bool) error {
 	has, restores := w.state(), operation == restore
-	var err error
-	if has.Network == "" {
-		if has.Network, err = w.network(ctx, "1"); err != nil {
-			return err
-		}
+	if err := w.find(ctx, &has, operation); err != nil {
+		return err
 	}
+	var err error
 	if restores && w.bug == "d1" || operation == reconcile && again && w.bug == "d10" {
 		if _, err = w.network(ctx, "2"); err != nil {
 			return err
 		}
 	}
 	switch {
+	case w.bug == "c1" && operation == reconcile:
+		has.Extra = "complete"
 	case w.bug == "c2" && !restores:
 		has.Extra += "x"
 	case w.bug == "a2" && restores:
@@ -196,6 +210,43 @@ func (w *work) make(ctx context.Context, operation gardencorev1beta1.LastOperati
 	return nil
 }
 
+// find the network that the state names, or make one.
+func (w *work) find(ctx context.Context, has *state, operation gardencorev1beta1.LastOperationType) error {
+	if w.bug == "c1" && operation == restore && has.Extra == "" && w.obj.Status.ProviderStatus == nil {
+		return errors.New("the state is not complete")
+	}
+	if w.bug == "f1" && operation == create && w.erred {
+		helper, err := w.network(ctx, "5")
+		if err == nil {
+			err = w.cloud.Networks().Delete(ctx, helper)
+		}
+		if err != nil {
+			return fmt.Errorf("try the cloud: %w", err)
+		}
+	}
+	if has.Network != "" {
+		if _, err := w.cloud.Networks().Get(ctx, has.Network); err != nil && !cloud.IsNotFound(err) {
+			return fmt.Errorf("read the network: %w", err)
+		}
+		return nil
+	}
+	number := "1"
+	if w.bug == "d4" && operation == restore {
+		number = "3"
+	} else if found, err := w.cloud.Networks().List(ctx, cloud.Filter{Tags: w.tags()}); err != nil {
+		return fmt.Errorf("look for the network: %w", err)
+	} else if len(found) > 0 {
+		has.Network = found[0].ID
+		return nil
+	}
+	made, err := w.network(ctx, number)
+	if w.bug == "a11" && err == nil {
+		w.made.Store(client.ObjectKeyFromObject(w.obj), made)
+	}
+	has.Network = made
+	return err
+}
+
 // release what is on this seed, write success, and give the object up.
 func (w *work) release(ctx context.Context, again bool) error {
 	if w.bug == "b17" && w.lastType() == migrate && !again {
@@ -204,6 +255,11 @@ func (w *work) release(ctx context.Context, again bool) error {
 	if !again {
 		if err := w.status(ctx, migrate, gardencorev1beta1.LastOperationStateProcessing); err != nil {
 			return err
+		}
+	}
+	if w.bug == "b11" && w.state().Network != "" {
+		if _, err := w.cloud.Networks().Get(ctx, w.state().Network); err != nil {
+			return fmt.Errorf("read the network: %w", err)
 		}
 	}
 	if w.bug == "b1" {
@@ -262,7 +318,8 @@ func (w *work) remove(ctx context.Context) error {
 	if err := w.discard(ctx, false); err != nil {
 		return err
 	}
-	if has := w.state(); has.Network != "" && w.bug != "e1" {
+	forgets := w.bug == "e1" || w.bug == "e2" && w.obj.Status.LastError != nil
+	if has := w.state(); has.Network != "" && !forgets {
 		if err := w.cloud.Networks().Delete(ctx, has.Network); err != nil && !cloud.IsNotFound(err) {
 			return fmt.Errorf("delete the network: %w", err)
 		}

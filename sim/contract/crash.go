@@ -61,12 +61,7 @@ func FinalOf(namespace string, was Snapshot, steps []*Step) Final {
 	case typeReconcile, typeCreate: // some go on to reconcile what they have restored, or what they have begun to create
 		final.LastType = typeRestore
 	}
-	kinds := map[string]int{}
-	for _, one := range remaining(steps) {
-		kind, _, _ := strings.Cut(one, "/")
-		kinds[kind]++
-	}
-	final.Cloud = counted(kinds)
+	final.Cloud = counted(kindsOf(remaining(steps)))
 	var items []string
 	for _, item := range last.Items {
 		items = append(items, item.Resource+"/"+withoutChance(item.Name, namespace))
@@ -91,6 +86,16 @@ func withoutChance(name, namespace string) string {
 		}
 	}
 	return strings.Join(parts, "-")
+}
+
+// kindsOf what remains are how many there are of each.
+func kindsOf(remaining []string) map[string]int {
+	kinds := map[string]int{}
+	for _, one := range remaining {
+		kind, _, _ := strings.Cut(one, "/")
+		kinds[kind]++
+	}
+	return kinds
 }
 
 func counted(kinds map[string]int) string {

@@ -6,6 +6,7 @@ package contract
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -17,6 +18,8 @@ type Evidence struct {
 	StateMayChange bool
 	// HasExternal says that objects of the kind stand for something outside, by their nature.
 	HasExternal bool
+	// Stays says that objects of the kind belong to a seed, and are not migrated.
+	Stays bool
 	// Wait is how long a gardenlet waits for an answer (docs/specification/extensions.md#spec-3-5).
 	Wait time.Duration
 	// Seeds are what only the source has: its name and the address of its API server.
@@ -29,6 +32,22 @@ type Evidence struct {
 	Crashes []Crash
 }
 
+// walkFor is the clause that needs a walk; the whole life of an object is for all others.
+var walkFor = map[string]string{Never: "B12", Back: "A12", Foreign: "A8", NoSeed: "G4", Short: ByCrashes, Touched: "A3",
+	Deleting: "A9", Failed: "A13", Bare: "B11", Early: "C1", Lost: "D4", Refused: "E2", Stuck: "F1"}
+
+// Needs says whether one of the clauses needs a walk.
+func Needs(clauses []Clause, walk string) bool {
+	return walk == Clean || slices.ContainsFunc(clauses, func(c Clause) bool { return c.ID == walkFor[walk] })
+}
+
+// Takes are those of the steps that are asked for of the kind.
+func (e *Evidence) Takes(steps []string) []string {
+	return slices.DeleteFunc(slices.Clone(steps), func(s string) bool {
+		return e.Stays && !slices.Contains([]string{Create, Reconcile, Delete}, s)
+	})
+}
+
 // Walks of a kind.
 const (
 	Clean   = "clean"   // the whole life of an object, undisturbed
@@ -37,6 +56,15 @@ const (
 	Foreign = "foreign" // an object of another type
 	NoSeed  = "no-seed" // a Cluster without a seed
 	Short   = "short"   // created and deleted
+
+	Touched  = "touched"  // its status changes without a request
+	Deleting = "deleting" // to be migrated while it is deleted
+	Failed   = "failed"   // the Shoot of its Cluster has Failed
+	Bare     = "bare"     // migrated while the cloud refuses the credentials
+	Early    = "early"    // restored from the state after the first reconcile
+	Lost     = "lost"     // restored without a state
+	Refused  = "refused"  // deleted after a restore that the cloud has refused
+	Stuck    = "stuck"    // stuck in a reconcile on the source while the destination restores
 )
 
 // WalkSteps are the steps of each walk, in order.
@@ -48,6 +76,15 @@ var WalkSteps = map[string][]string{
 	Foreign: {Create},
 	NoSeed:  {Create},
 	Short:   {Create, Delete},
+
+	Touched:  {Create, ChangeStatus},
+	Deleting: {Create, MigrateDeleted},
+	Failed:   {Create, ReconcileFailed, Recovered},
+	Bare:     {Create, MigrateRefused},
+	Early:    {Create, Migrate, DeleteSource, WaitForState, Restore},
+	Lost:     {Create, Migrate, DeleteSource, WaitForState, RestoreLost},
+	Refused:  {Create, Migrate, DeleteSource, WaitForState, RestoreRefused, Delete},
+	Stuck:    {CreateStuck, WaitForState, Restore, Thaw},
 }
 
 // Walk is what was asked for one object, in order.
@@ -87,6 +124,16 @@ const (
 	RestoreAgain   = "restore-again"   // with a new timestamp
 	ReconcileAfter = "reconcile-after" // the first request after the restore
 	Delete         = "delete"          // what it stands for, too
+
+	ChangeStatus    = "change-status"    // a condition is added, and nothing asked for
+	MigrateDeleted  = "migrate-deleted"  // the object is deleted, and a migrate asked for, before it can act
+	ReconcileFailed = "reconcile-failed" // the Shoot has Failed, and a reconcile is asked for
+	Recovered       = "recovered"        // the Shoot has Failed no more
+	MigrateRefused  = "migrate-refused"  // the cloud refuses all requests for the object
+	RestoreLost     = "restore-lost"     // no state was handed over; an error is an answer
+	RestoreRefused  = "restore-refused"  // the cloud refuses all requests for the object; an error is an answer
+	CreateStuck     = "create-stuck"     // the same
+	Thaw            = "thaw"             // on the source: the cloud refuses no more, and a reconcile is asked for
 )
 
 // Step is one request to the extension, with all that happened until the next.
@@ -104,6 +151,8 @@ type Step struct {
 	CloudRequests int
 	// Items are the objects of the namespace that the extension has written, when the step ended. Nil if nobody looked.
 	Items []Item
+	// Machines of the namespace, in order: name, provider ID and node of each. Nil if nobody looked.
+	Machines []string
 	// Persisted are digests of the Secrets with persist=true, by name. Nil if nobody looked.
 	Persisted map[string]string
 	// Managed are the ManagedResources of the empty class that were there, as they were last.

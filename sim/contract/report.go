@@ -54,11 +54,16 @@ type KindReport struct {
 // Name is kind and type.
 func (k KindReport) Name() string { return k.Kind + "/" + k.Type }
 
+// ofSeeds are the clauses about objects that belong to a seed, too.
+var ofSeeds = []string{"A4", "A6", "A8", "B17", "C2", "E1"}
+
 // Judge finds what the record says about each of the clauses.
 func Judge(e *Evidence, clauses []Clause) KindReport {
 	report := KindReport{Kind: e.Kind, Type: e.Type, Findings: map[string]Finding{}}
 	for _, c := range clauses {
-		if judge := judges[c.ID]; judge != nil {
+		if judge := judges[c.ID]; judge != nil && e.Stays && !slices.Contains(ofSeeds, c.ID) {
+			report.Findings[c.ID] = noMatter("objects of the kind belong to a seed, and are not migrated")
+		} else if judge != nil {
 			report.Findings[c.ID] = judge(e)
 		} else {
 			report.Findings[c.ID] = Finding{Outcome: NotJudged, Reason: c.How}

@@ -112,6 +112,25 @@ func sameResults(e *Evidence) Finding {
 	return conforms
 }
 
+func sameMachines(e *Evidence) Finding {
+	steps, missing := e.steps(Reconcile, Restore)
+	if missing != nil {
+		return *missing
+	}
+	was, is := steps[0].Machines, steps[1].Machines
+	switch {
+	case e.Kind != "Worker":
+		return noMatter("the kind has no machines")
+	case was == nil || is == nil:
+		return unknown("the machines could not be listed")
+	case len(was) == 0:
+		return unknown("no machine was asked for")
+	case !slices.Equal(was, is):
+		return breaks("the machines were %s, and are %s", strings.Join(was, ", "), strings.Join(is, ", "))
+	}
+	return conforms
+}
+
 func restoresTwice(e *Evidence) Finding {
 	s, missing := e.step(Clean, RestoreAgain)
 	switch {
@@ -188,12 +207,7 @@ func remaining(steps []*Step) []string {
 }
 
 func sourceNeverDeletes(e *Evidence) Finding {
-	source := ""
-	for _, s := range e.tried(slices.Concat([]string{Create, Reconcile}, moving)...) {
-		for _, call := range s.Calls {
-			source = call.Identity
-		}
-	}
+	source := e.source()
 	fromMigrate := slices.Concat(moving, onDestination)
 	for _, s := range e.tried(fromMigrate...) {
 		for _, call := range s.Calls {
@@ -206,6 +220,16 @@ func sourceNeverDeletes(e *Evidence) Finding {
 		return *none
 	}
 	return e.seen(Migrate)
+}
+
+// source is who has called the cloud from the source; empty if nobody has.
+func (e *Evidence) source() (identity string) {
+	for _, s := range e.tried(slices.Concat([]string{Create, Reconcile}, moving)...) {
+		for _, call := range s.Calls {
+			identity = call.Identity
+		}
+	}
+	return identity
 }
 
 // onDestination are the steps after the object has changed seeds.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,14 +14,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	gardenlet "github.com/transplant-sim/transplant/controllers/controlplane/contract"
 	"github.com/transplant-sim/transplant/sim/contract"
 )
 
+// asking is what a gardenlet, or whatever is in the way, does to an object.
+type asking struct{ *universe }
+
 // create the object with a request.
-func (u *universe) create(operation string) request {
+func (u asking) create(operation string) request {
 	return func(ctx context.Context, at *side) (int64, error) {
 		object, err := u.object(operation)
 		if err != nil {
@@ -35,7 +40,7 @@ func (u *universe) create(operation string) request {
 }
 
 // request an operation on the object as it is.
-func (u *universe) request(operation string) request {
+func (u asking) request(operation string) request {
 	return func(ctx context.Context, at *side) (int64, error) {
 		return u.patch(ctx, at, map[string]any{"metadata": map[string]any{"annotations": map[string]any{
 			constants.GardenerOperation: operation, constants.GardenerTimestamp: timestamp(),
@@ -46,8 +51,78 @@ func (u *universe) request(operation string) request {
 // nothing is asked for.
 func nothing(context.Context, *side) (int64, error) { return 0, nil }
 
+// changeStatus adds a condition, which is nobody's request.
+func (u asking) changeStatus(ctx context.Context, at *side) (int64, error) {
+	now := time.Now().UTC().Format(time.RFC3339)
+	return u.patch(ctx, at, map[string]any{"status": map[string]any{"conditions": []any{map[string]any{
+		"type": "ContractKit", "status": "True", "reason": "ContractKit", "message": "The kit has changed the status.",
+		"lastTransitionTime": now, "lastUpdateTime": now}}}}, "status")
+}
+
+// migrateDeleted deletes the object and asks to migrate it. The extension can write nothing before both are there.
+func (u asking) migrateDeleted(ctx context.Context, at *side) (int64, error) {
+	at.tap.Limit(u.namespace, 0)
+	defer at.tap.Pass(u.namespace)
+	from, err := u.remove(ctx, at)
+	if err != nil {
+		return 0, err
+	}
+	_, err = u.request(constants.GardenerOperationMigrate)(ctx, at)
+	if apierrors.IsNotFound(err) { // without a finalizer it is gone
+		return from, nil
+	}
+	// What has read the object before it was to be migrated has come to its end by then.
+	return from, errors.Join(err, sleep(ctx, u.quiet))
+}
+
+// failShoot says in the Cluster where the last operation of the Shoot stands, and then asks.
+func (u asking) failShoot(state gardencorev1beta1.LastOperationState, ask request) request {
+	return func(ctx context.Context, at *side) (int64, error) {
+		cluster, err := u.cluster(at, state)
+		if err != nil {
+			return 0, err
+		}
+		there := &extensionsv1alpha1.Cluster{ObjectMeta: cluster.ObjectMeta}
+		if err := at.client.Get(ctx, client.ObjectKeyFromObject(there), there); err != nil {
+			return 0, fmt.Errorf("read the Cluster: %w", err)
+		}
+		there.Spec.Shoot = cluster.Spec.Shoot
+		if err := at.client.Update(ctx, there, fieldOwner); err != nil {
+			return 0, fmt.Errorf("change the Cluster: %w", err)
+		}
+		return ask(ctx, at)
+	}
+}
+
+// refuse lets the cloud refuse all requests for the object from now on.
+func (u asking) refuse(ask request) request {
+	return func(ctx context.Context, at *side) (int64, error) {
+		at.tap.Refuse(u.namespace, true)
+		return ask(ctx, at)
+	}
+}
+
+// thaw lets the extension of the source go on where it was stuck.
+func (u asking) thaw(ctx context.Context, at *side) (int64, error) {
+	at.tap.Refuse(u.namespace, false)
+	return u.request(constants.GardenerOperationReconcile)(ctx, at)
+}
+
+// readyOrError is satisfied by an error of the extension, too.
+func (u waiting) readyOrError(v version) error {
+	err := u.ready(v)
+	if err == nil || v.gone || v.object == nil {
+		return err
+	}
+	if is := contract.Look(v.object.Object); is.LastState == string(gardencorev1beta1.LastOperationStateError) {
+		return nil
+	}
+	return err
+}
+
 // remove the object.
-func (u *universe) remove(ctx context.Context, at *side) (int64, error) {
+func (u asking) remove(ctx context.Context, at *side) (int64, error) {
+	at.tap.Refuse(u.namespace, false)
 	from, err := u.patch(ctx, at, map[string]any{"metadata": map[string]any{"annotations": map[string]any{
 		constants.ConfirmationDeletion: constants.LabelTrue, constants.GardenerTimestamp: timestamp(),
 	}}}, "")
@@ -63,11 +138,17 @@ func (u *universe) remove(ctx context.Context, at *side) (int64, error) {
 	return from, nil
 }
 
+// taking is what a gardenlet takes along when a shoot moves.
+type taking struct{ *universe }
+
 // handOver writes state and resources of the source, as a gardenlet does before it asks to restore.
-func (u *universe) handOver(ctx context.Context, at *side, saved contract.Snapshot) error {
+func (u taking) handOver(ctx context.Context, at *side, saved contract.Snapshot) error {
 	status := map[string]any{}
 	if len(saved.State) > 0 {
 		status["state"] = saved.State
+	}
+	if u.machineState != nil {
+		status["state"] = json.RawMessage(u.machineState.Raw)
 	}
 	if len(saved.Resources) > 0 {
 		status["resources"] = saved.Resources
@@ -80,7 +161,7 @@ func (u *universe) handOver(ctx context.Context, at *side, saved contract.Snapsh
 }
 
 // save the Secrets that move with the shoot: those with persist=true, and those that status.resources refers to.
-func (u *universe) save(ctx context.Context, at *side, is contract.Snapshot) error {
+func (u taking) save(ctx context.Context, at *side, is contract.Snapshot) error {
 	var references []struct {
 		ResourceRef struct{ Kind, Name string } `json:"resourceRef"`
 	}
@@ -107,7 +188,7 @@ func (u *universe) save(ctx context.Context, at *side, is contract.Snapshot) err
 }
 
 // carry the saved Secrets to the other seed.
-func (u *universe) carry(ctx context.Context, to *side) error {
+func (u taking) carry(ctx context.Context, to *side) error {
 	for _, secret := range u.secrets {
 		moved := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name,
 			Labels: secret.Labels, Annotations: secret.Annotations}, Type: secret.Type, Data: secret.Data,
@@ -122,8 +203,10 @@ func (u *universe) carry(ctx context.Context, to *side) error {
 func (u *universe) empty() *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(u.kind.GroupVersionKind())
-	object.SetNamespace(u.namespace)
-	object.SetName(objectName)
+	if u.kind.Namespaced {
+		object.SetNamespace(u.namespace)
+	}
+	object.SetName(u.objectName())
 	return object
 }
 
@@ -144,13 +227,16 @@ func (u *universe) patch(ctx context.Context, at *side, change map[string]any, s
 	return numberOf(object)
 }
 
+// waiting is what a gardenlet waits for.
+type waiting struct{ *universe }
+
 // ready is the wait of the gardenlet (docs/specification/extensions.md#spec-3-5).
-func (u *universe) ready(v version) error { return u.typed(v, gardenlet.Ready) }
+func (u waiting) ready(v version) error { return u.typed(v, gardenlet.Ready) }
 
 // migrated is its wait for a migration.
-func (u *universe) migrated(v version) error { return u.typed(v, gardenlet.Migrated) }
+func (u waiting) migrated(v version) error { return u.typed(v, gardenlet.Migrated) }
 
-func (u *universe) typed(v version, check func(extensionsv1alpha1.Object) error) error {
+func (u waiting) typed(v version, check func(extensionsv1alpha1.Object) error) error {
 	if v.gone {
 		return errors.New("the object is gone")
 	}

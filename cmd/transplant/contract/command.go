@@ -253,7 +253,7 @@ func (o *options) judge(ctx context.Context, e *environment.Environment, subject
 		if o.replayed != nil {
 			evidence, err = k.replay(ctx, subjects[0], []plan.Plan{*o.replayed})
 		} else {
-			evidence, err = k.try(ctx, subjects, o.points == "all")
+			evidence, err = k.try(ctx, subjects, clauses)
 		}
 		for i := 0; i < len(evidence) && err == nil; i++ {
 			kinds = append(kinds, contract.Judge(evidence[i], clauses))

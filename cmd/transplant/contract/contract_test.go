@@ -45,15 +45,15 @@ func TestSelected_Flags_NameClausesAndGroups(t *testing.T) {
 func TestSubjectsOf_KindsWithoutObjects_SayWhy(t *testing.T) {
 	t.Parallel()
 	e := landscape.Extension{Name: "x", Resources: []landscape.ExtensionResource{
-		{Kind: "Network", Type: "n"}, {Kind: "Worker", Type: "w"}, {Kind: "Extension", Type: "e", Primary: ptr.To(false)},
+		{Kind: "Network", Type: "n"}, {Kind: "Bastion", Type: "b"}, {Kind: "Extension", Type: "e", Primary: ptr.To(false)},
 	}}
 	subjects, without := subjectsOf(e, nil)
 	if len(subjects) != 1 || subjects[0].kind.Name != "Network" || len(without) != 2 || without[0].Reason == "" ||
 		without[1].Reason == "" {
 		t.Errorf("%+v, and without %+v", subjects, without)
 	}
-	if only, others := subjectsOf(e, []string{"worker"}); len(only) != 0 || len(others) != 1 {
-		t.Errorf("of kind worker %+v, and without %+v", only, others)
+	if only, others := subjectsOf(e, []string{"bastion"}); len(only) != 0 || len(others) != 1 {
+		t.Errorf("of kind bastion %+v, and without %+v", only, others)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestObject_EachKind_HasTypeAndRequest(t *testing.T) {
 		}
 		ofType, _, _ := unstructured.NestedString(object.Object, "spec", "type")
 		if ofType != "t" || contract.Look(object.Object).Operation != "reconcile" ||
-			object.GetNamespace() != u.namespace || len(u.namespace) > 63 {
+			u.kind.Namespaced && object.GetNamespace() != u.namespace || len(u.namespace) > 63 {
 			t.Errorf("%s: %v", kind, object.Object)
 		}
 		u.foreign = true

@@ -12,7 +12,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/sim/contract"
 	"github.com/transplant-sim/transplant/sim/contract/tap"
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -28,8 +27,8 @@ type point struct {
 	failed    string // why the object never came to the step
 }
 
-// crashAll tries all crash points of all kinds. For each number n of writes that an undisturbed step has made, an object
-// is let make n and no more. When all such objects have come to that, one kill is a crash for each.
+// crashAll tries all crash points of all kinds. For each number n of writes that an undisturbed step has made, an
+// object is let make n and no more. When all such objects have come to that, one kill is a crash for each.
 //
 // That is all there is: what an extension leaves if it dies after a write, whether or not it has got the answer, is
 // what it leaves if it dies before the next.
@@ -37,7 +36,7 @@ func (k *kit) crashAll(ctx context.Context, subjects []subject, all []*contract.
 	for _, step := range contract.CrashSteps {
 		var points []*point
 		for i, s := range subjects {
-			if _, reached := all[i].CleanFinal(step); !reached {
+			if _, reached := all[i].CleanFinal(step); !reached || !slices.Contains(all[i].CrashSteps, step) {
 				continue // nothing to compare with
 			}
 			for n := range took(all[i].Walks[contract.Undisturbed(step)].Step(step)) + 1 {
@@ -172,11 +171,12 @@ func (k *kit) awaitReturn(ctx context.Context, at *side, points []*point) error 
 		}
 	}
 	return each(ctx, slices.Collect(maps.Values(kinds)), func(ctx context.Context, p *point) error {
-		if err := p.arrive(ctx, at); err != nil {
+		if done, err := p.comeTo(ctx, at); err != nil || !done {
 			return err
 		}
-		_, err := p.take(ctx, at, planned{name: contract.Create, ask: p.create(constants.GardenerOperationReconcile),
-			answered: p.ready, wait: p.waitFor(p.subject) + returnWait*time.Duration(p.multiplier)})
+		create := p.plan(contract.Create)
+		create.wait += returnWait * time.Duration(p.multiplier)
+		_, err := p.take(ctx, at, create)
 		return err
 	})
 }
@@ -191,9 +191,10 @@ var before = map[string][]string{
 func (p *point) prepare(ctx context.Context) error {
 	p.lists = true
 	if p.operation == contract.Create {
-		p.at = p.source()
+		_, err := p.comeTo(ctx, p.source())
 		p.walk.Steps = []*contract.Step{{Name: "arrive"}} // what comes before the answer is of this step
-		return p.arrive(ctx, p.at)
+		p.failed = p.walk.Ended
+		return err
 	}
 	done, err := p.follow(ctx, before[p.operation])
 	if err == nil && !done {

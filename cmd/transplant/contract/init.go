@@ -59,11 +59,7 @@ look. The command never overwrites a file of an extension.`,
 }
 
 // resource of a new file.
-type resource struct {
-	Kind, Type string
-	// HasObject says that the kit has an object of the kind.
-	HasObject bool
-}
+type resource struct{ Kind, Type string }
 
 // begin writes a new file and the schema.
 func begin(files fs.FS, folder, name string, kinds []string) (path string, err error) {
@@ -92,7 +88,7 @@ func resourcesOf(name string, kinds []string) (found []resource, err error) {
 		if i < 0 {
 			return nil, fmt.Errorf("--kinds: there is no kind %q: %s", kind, spelling.Suggest(kind, known))
 		}
-		r := resource{Kind: known[i], Type: landscape.ReferenceType(known[i]), HasObject: specs[known[i]] != nil}
+		r := resource{Kind: known[i], Type: landscape.ReferenceType(known[i])}
 		if r.Kind == extensionsv1alpha1.ExtensionResource {
 			r.Type = name
 		}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
@@ -46,7 +47,7 @@ const (
 	// quietTime is how long the kit looks whether an extension does what it should not.
 	quietTime = 3 * time.Second
 	// atOnce bounds how many universes are in work.
-	atOnce = 12
+	atOnce = 24
 )
 
 // side is a seed.
@@ -58,6 +59,7 @@ type side struct {
 	tap         *tap.Tap
 	objects     map[string]*observer // by kind
 	managed     *observer
+	machines    []*observer // whose errors are those of the machine controller that the kit plays
 }
 
 // kit is the running seeds with the extension.
@@ -144,7 +146,7 @@ func (k *kit) connect(ctx context.Context, subjects []subject) error {
 		}
 		k.sides = append(k.sides, s)
 	}
-	return nil
+	return k.makeBackupBuckets(ctx)
 }
 
 func (k *kit) connectSide(ctx context.Context, name string, subjects []subject) (*side, error) {
@@ -171,6 +173,9 @@ func (k *kit) connectSide(ctx context.Context, name string, subjects []subject) 
 	}
 	toSeed.Begin(tap.ToAPI{Tap: s.tap})
 	toTheCloud.Begin(tap.ToCloud{Tap: s.tap})
+	if infrastructure, has := infrastructureOf(k.extension()); has { // others may need one
+		subjects = append(slices.Clone(subjects), infrastructure)
+	}
 	for _, one := range subjects {
 		if s.objects[one.kind.Name] == nil {
 			s.objects[one.kind.Name] = newObserver()
@@ -179,6 +184,14 @@ func (k *kit) connectSide(ctx context.Context, name string, subjects []subject) 
 	}
 	go s.managed.follow(ctx, s.client, resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource"),
 		applied(s.client))
+	for _, kind := range machineKinds {
+		of, err := apiutil.GVKForObject(kind, s.client.Scheme())
+		if err != nil {
+			return nil, fmt.Errorf("find a machine kind: %w", err)
+		}
+		s.machines = append(s.machines, newObserver())
+		go s.machines[len(s.machines)-1].follow(ctx, s.client, of, machines(s.client, name))
+	}
 	return s, nil
 }
 
@@ -207,23 +220,28 @@ func (k *kit) evidence(s subject) *contract.Evidence {
 	return &contract.Evidence{Kind: s.kind.Name, Type: s.resource.Type,
 		StateMayChange: s.resource.StateMayChange, Wait: gardenletWait(s),
 		HasExternal: s.kind.Name == extensionsv1alpha1.InfrastructureResource ||
-			s.kind.Name == extensionsv1alpha1.DNSRecordResource,
+			s.kind.Name == extensionsv1alpha1.DNSRecordResource ||
+			s.kind.Name == extensionsv1alpha1.BackupBucketResource,
+		Stays: !s.kind.Migrates,
 		Seeds: []string{k.source().name, k.source().cluster.Plan().Node.String()},
 		Walks: map[string]*contract.Walk{}}
 }
 
 // try takes all walks of all kinds, and then the crash points.
-func (k *kit) try(ctx context.Context, subjects []subject, points bool) ([]*contract.Evidence, error) {
+func (k *kit) try(ctx context.Context, subjects []subject, clauses []contract.Clause) ([]*contract.Evidence, error) {
+	points := contract.Needs(clauses, contract.Short)
 	var all []*contract.Evidence
 	var attempts []attempt
 	for _, s := range subjects {
 		e := k.evidence(s)
 		if points {
-			e.CrashSteps = contract.CrashSteps
+			e.CrashSteps = e.Takes(contract.CrashSteps)
 		}
 		all = append(all, e)
 		for walk, steps := range contract.WalkSteps {
-			attempts = append(attempts, attempt{s, e, walk, walk, steps})
+			if steps = e.Takes(steps); len(steps) > 0 && contract.Needs(clauses, walk) {
+				attempts = append(attempts, attempt{s, e, walk, walk, steps})
+			}
 		}
 	}
 	if err := k.walkAll(ctx, attempts); err != nil || !points {

@@ -54,7 +54,7 @@ func universeOn(t *testing.T, name string) (*universe, *side) {
 		objects: map[string]*observer{"Network": newObserver()}}
 	u := (&kit{environment: prepared, sides: []*side{at}, multiplier: 1,
 		observer: ledger{of}}).newUniverse(subjects[0], name)
-	at.tap.Watch(u.namespace, u.kind.Resource)
+	at.tap.Watch(u.namespace, u.kind.Resource, "")
 	return u, at
 }
 
@@ -143,7 +143,7 @@ func TestItemsOfExtension_ManagedResourceWithStatus_IsOne(t *testing.T) {
 		{Class: "secrets", Name: "kit's", Managers: []string{string(fieldOwner), "program"}},
 		{Class: "configmaps", Name: "kube-root-ca.crt", Managers: []string{"kube-controller-manager"}},
 		{Class: class, Name: "nobody's", Managers: []string{as.FieldManager}},
-		{Class: own, Name: objectName, Managers: []string{"program"}},
+		{Class: own, Name: "contract", Managers: []string{"program"}},
 	}, own)
 	if diff := cmp.Diff([]contract.Item{{Resource: class, Name: "theirs"}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -3,6 +3,7 @@ package contract
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -23,7 +25,7 @@ import (
 // The networks of all shoots, as in scenarios (docs/third-party-extensions.md#the-networks-of-a-shoot).
 const podCIDR, serviceCIDR = "100.96.0.0/11", "100.64.0.0/13"
 
-// specs of the kinds that the kit has objects of. Those of other kinds depend on each other, or belong to no shoot.
+// specs of the kinds that the kit has objects of.
 var specs = map[string]func(*universe, extensionsv1alpha1.DefaultSpec, *gardencorev1beta1.Shoot) any{
 	extensionsv1alpha1.ExtensionResource: func(u *universe, s extensionsv1alpha1.DefaultSpec,
 		_ *gardencorev1beta1.Shoot) any {
@@ -56,6 +58,24 @@ var specs = map[string]func(*universe, extensionsv1alpha1.DefaultSpec, *gardenco
 			Files: []extensionsv1alpha1.File{{Path: "/etc/contract-kit", Permissions: ptr.To[uint32](0o644),
 				Content: extensionsv1alpha1.FileContent{Inline: &extensionsv1alpha1.FileContentInline{Data: "kit\n"}}}}}
 	},
+	extensionsv1alpha1.ControlPlaneResource: func(u *universe, s extensionsv1alpha1.DefaultSpec,
+		shoot *gardencorev1beta1.Shoot) any {
+		s.ProviderConfig = shoot.Spec.Provider.ControlPlaneConfig
+		return &extensionsv1alpha1.ControlPlaneSpec{DefaultSpec: s, Region: shoot.Spec.Region, SecretRef: u.credentials()}
+	},
+	extensionsv1alpha1.WorkerResource: workerSpec,
+	extensionsv1alpha1.BackupBucketResource: func(u *universe, s extensionsv1alpha1.DefaultSpec,
+		shoot *gardencorev1beta1.Shoot) any {
+		return &extensionsv1alpha1.BackupBucketSpec{DefaultSpec: s, Region: shoot.Spec.Region, SecretRef: u.credentials()}
+	},
+	extensionsv1alpha1.BackupEntryResource: func(u *universe, s extensionsv1alpha1.DefaultSpec,
+		shoot *gardencorev1beta1.Shoot) any {
+		spec := &extensionsv1alpha1.BackupEntrySpec{DefaultSpec: s, Region: shoot.Spec.Region, SecretRef: u.credentials()}
+		if u.at != nil {
+			spec.BucketName = u.at.backupBucket()
+		}
+		return spec
+	},
 	extensionsv1alpha1.DNSRecordResource: func(u *universe, s extensionsv1alpha1.DefaultSpec,
 		_ *gardencorev1beta1.Shoot) any {
 		return &extensionsv1alpha1.DNSRecordSpec{DefaultSpec: s, SecretRef: u.credentials(),
@@ -78,11 +98,45 @@ func (u *universe) object(operation string) (*unstructured.Unstructured, error) 
 	if err != nil {
 		return nil, fmt.Errorf("encode the spec: %w", err)
 	}
+	if slices.Contains(needsInfrastructure, u.kind.Name) {
+		status, err := u.infrastructureStatus()
+		if err != nil {
+			return nil, err
+		}
+		if status != nil {
+			var content any
+			if err := json.Unmarshal(status.Raw, &content); err != nil {
+				return nil, fmt.Errorf("read the status of the Infrastructure: %w", err)
+			}
+			spec["infrastructureProviderStatus"] = content
+		}
+	}
 	object := u.empty()
 	object.Object["spec"] = spec
 	object.SetAnnotations(map[string]string{constants.GardenerOperation: operation,
 		constants.GardenerTimestamp: timestamp()})
 	return object, nil
+}
+
+// workerSpec has the pools of the shoot.
+func workerSpec(u *universe, s extensionsv1alpha1.DefaultSpec, shoot *gardencorev1beta1.Shoot) any {
+	spec := &extensionsv1alpha1.WorkerSpec{DefaultSpec: s, Region: shoot.Spec.Region, SecretRef: u.credentials(),
+		SSHPublicKey: []byte("ssh-rsa AAAA contract-kit")}
+	for _, worker := range shoot.Spec.Provider.Workers {
+		pool := extensionsv1alpha1.WorkerPool{Name: worker.Name, MachineType: worker.Machine.Type,
+			Architecture: worker.Machine.Architecture, Minimum: worker.Minimum, Maximum: worker.Maximum,
+			MaxSurge: intstr.FromInt32(1), MaxUnavailable: intstr.FromInt32(0), Zones: worker.Zones,
+			Labels: map[string]string{constants.WorkerPool: worker.Name, constants.NodeAgentSecretName: agentKey},
+			UserDataSecretRef: corev1.SecretKeySelector{Key: userDataKey,
+				LocalObjectReference: corev1.LocalObjectReference{Name: userDataName}},
+			ProviderConfig: worker.ProviderConfig, KubernetesVersion: &shoot.Spec.Kubernetes.Version,
+			NodeAgentSecretName: ptr.To(agentKey)}
+		if image := worker.Machine.Image; image != nil {
+			pool.MachineImage = extensionsv1alpha1.MachineImage{Name: image.Name, Version: ptr.Deref(image.Version, "")}
+		}
+		spec.Pools = append(spec.Pools, pool)
+	}
+	return spec
 }
 
 func (u *universe) credentials() corev1.SecretReference {

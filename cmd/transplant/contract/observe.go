@@ -153,7 +153,7 @@ func (o *observer) take(ctx context.Context, event watch.EventType, object *unst
 	o.latest[client.ObjectKeyFromObject(object)] = version{number, event == watch.Deleted, object}
 	o.wake()
 	o.mu.Unlock()
-	if react == nil || event == watch.Deleted {
+	if react == nil {
 		return nil
 	}
 	return react(ctx, object)

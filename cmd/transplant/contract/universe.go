@@ -3,7 +3,6 @@ package contract
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
@@ -39,6 +39,10 @@ type universe struct {
 	lists            bool                      // what is in the namespace is of interest
 	foreign          bool                      // the object is of a type that is nobody's
 	noSeed           bool                      // the Cluster has no seed
+	isBase           bool                      // it is what another object needs, in that one's namespace
+	base             *universe                 // what the object needs; nil for nothing
+	beside           []contract.Item           // what the extension had in the namespace before the object
+	machineState     *runtime.RawExtension     // that moves with a Worker
 }
 
 // newWalk is the universe of a walk. Its shoot has another name if the walk is tried several times.
@@ -65,31 +69,34 @@ func (k *kit) newUniverse(s subject, name string) *universe {
 	return u
 }
 
-func (u *universe) key() client.ObjectKey {
-	return client.ObjectKey{Namespace: u.namespace, Name: objectName}
-}
-
-// objectName is the name of the object under test in each namespace.
-const objectName = "contract"
+func (u *universe) key() client.ObjectKey { return client.ObjectKeyFromObject(u.empty()) }
 
 // own is the resource of the object, with its group.
 func (u *universe) own() string { return u.kind.Resource + "." + extensionsv1alpha1.GroupName }
 
 // arrive makes the shoot the seed's: the owner record, the namespace, its Secrets and the Cluster.
 func (u *universe) arrive(ctx context.Context, at *side) error {
+	if u.isBase {
+		return nil
+	}
 	u.epoch++
-	at.tap.Watch(u.namespace, u.kind.Resource)
+	at.tap.Watch(u.namespace, u.kind.Resource, u.clusterName())
+	if u.kind.Name == extensionsv1alpha1.BackupBucketResource {
+		if err := u.grantBucket(ctx, at, u.objectName()); err != nil {
+			return err
+		}
+	}
 	if _, err := u.admin.Records(u.zone).Put(ctx, &cloud.RecordSet{
 		Name: fmt.Sprintf("owner.%s.%s.%s", u.shoot, environment.Project, environment.Domain), Type: cloud.RecordTXT, TTL: 1,
 		Values: []string{fmt.Sprintf("owner=%s epoch=%d seed=%s", at.name, u.epoch, at.name)},
 	}, cloud.If{}); err != nil {
 		return fmt.Errorf("write the owner record of %q: %w", u.shoot, err)
 	}
-	cluster, err := u.cluster(at)
+	cluster, err := u.cluster(at, gardencorev1beta1.LastOperationStateProcessing)
 	if err != nil {
 		return err
 	}
-	for _, object := range []client.Object{
+	for _, object := range append([]client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: u.namespace,
 			Labels:      map[string]string{constants.LabelRole: "shoot"},
 			Annotations: map[string]string{"transplant.dev/epoch": fmt.Sprint(u.epoch)}}},
@@ -98,7 +105,7 @@ func (u *universe) arrive(ctx context.Context, at *side) error {
 			StringData: map[string]string{"contract": "kit"}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: u.namespace, Name: "ca-contract-kit",
 			Labels: map[string]string{constants.Persist: constants.LabelTrue}}, StringData: map[string]string{"ca": "kit"}},
-	} {
+	}, u.besides()...) {
 		if err := at.client.Create(ctx, object, fieldOwner); client.IgnoreAlreadyExists(err) != nil {
 			return fmt.Errorf("create %T %q on %s: %w", object, object.GetName(), at.name, err)
 		}
@@ -106,12 +113,15 @@ func (u *universe) arrive(ctx context.Context, at *side) error {
 	return nil
 }
 
-func (u *universe) cluster(at *side) (*extensionsv1alpha1.Cluster, error) {
+// cluster of the shoot, whose last operation stands there.
+func (u *universe) cluster(at *side, state gardencorev1beta1.LastOperationState) (*extensionsv1alpha1.Cluster, error) {
 	shoot, err := u.environment.ShootManifest(landscape.Shoot{Name: u.shoot, Seed: at.name, Workers: 1})
 	if err != nil {
 		return nil, err
 	}
 	shoot.Status.TechnicalID = u.namespace
+	shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: gardencorev1beta1.LastOperationTypeReconcile,
+		State: state, LastUpdateTime: metav1.Now(), Description: "contract kit"}
 	shoot.Spec.Networking.Pods, shoot.Spec.Networking.Services = new(podCIDR), new(serviceCIDR)
 	cluster := &extensionsv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: u.namespace}}
 	for _, one := range []struct {
@@ -185,8 +195,10 @@ func (u *universe) step(ctx context.Context, at *side, name string, ask request,
 	if err := sleep(ctx, pause); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(at.objects[u.kind.Name].works(ctx, watchAgain), at.managed.works(ctx, watchAgain)); err != nil {
-		return nil, fmt.Errorf("%s of %s: %w", name, u.namespace, err)
+	for _, o := range append([]*observer{at.objects[u.kind.Name], at.managed}, at.machines...) {
+		if err := o.works(ctx, watchAgain); err != nil {
+			return nil, fmt.Errorf("%s of %s: %w", name, u.namespace, err)
+		}
 	}
 	s.After = u.look(at)
 	if err := u.collect(ctx, at, s); err != nil {
@@ -223,12 +235,12 @@ func (u *universe) collect(ctx context.Context, at *side, s *contract.Step) erro
 	_, s.CloudRequests = at.tap.Since(u.namespace, 0)
 	var err error
 	if u.lists && slices.Contains(listed, s.Name) {
-		if s.Items, err = itemsIn(ctx, at.config, u.namespace, u.own()); err != nil {
+		if err := (listing{u}).list(ctx, at, s); err != nil {
 			return err
 		}
 	}
 	if s.Name == contract.Create || s.Name == contract.Reconcile {
-		if err := u.save(ctx, at, s.After); err != nil {
+		if err := (taking{u}).save(ctx, at, s.After); err != nil {
 			return err
 		}
 	}
@@ -237,6 +249,37 @@ func (u *universe) collect(ctx context.Context, at *side, s *contract.Step) erro
 	}
 	s.Managed = managedIn(at.managed, u.namespace)
 	return nil
+}
+
+// listing is about what is in the namespace.
+type listing struct{ *universe }
+
+// list what the extension has in the namespace for the object.
+func (u listing) list(ctx context.Context, at *side, s *contract.Step) error {
+	items, err := itemsIn(ctx, at.config, u.namespace, u.own())
+	if err != nil {
+		return err
+	}
+	isMachine := func(contract.Item) bool { return false }
+	if u.kind.Name == extensionsv1alpha1.WorkerResource {
+		if isMachine, err = u.machineItems(ctx, at); err != nil {
+			return err
+		}
+		if s.Machines, err = u.machinesNow(ctx, at); err != nil {
+			return err
+		}
+	}
+	s.Items = slices.DeleteFunc(items, func(item contract.Item) bool {
+		return slices.Contains(u.beside, item) || isMachine(item) || u.isBackupSecret(item)
+	})
+	return nil
+}
+
+// isBackupSecret says that an item has the credentials of backups. They stay until etcd has written its last
+// (docs/specification/migration.md#spec-2-7).
+func (u listing) isBackupSecret(item contract.Item) bool {
+	return u.kind.Name == extensionsv1alpha1.BackupEntryResource && item.Resource == "secrets" &&
+		slices.Contains([]string{constants.SecretNameEtcdBackup, constants.SecretNameSourceEtcdBackup}, item.Name)
 }
 
 // account adds the calls of the cloud since the last time to a step.
@@ -250,9 +293,9 @@ func (u *universe) account(ctx context.Context, s *contract.Step) error {
 		ours := slices.ContainsFunc(u.sides, func(one *side) bool { return one.actor == entry.Identity })
 		switch {
 		case !ours || !entry.Took() || entry.Before == entry.After:
-		case entry.Shoot == "":
+		case entry.Shoot == "" && entry.Kind != cloud.KindBuckets:
 			s.Unscoped++
-		case entry.Shoot == u.namespace:
+		case entry.Shoot == u.namespace || entry.Shoot == "" && entry.ID == u.objectName(): // a bucket is no shoot's
 			s.Calls = append(s.Calls, contract.Call{Identity: entry.Identity, Verb: entry.Verb, Kind: entry.Kind, ID: entry.ID,
 				Before: entry.Before != "", After: entry.After != ""})
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/sim/contract"
 )
@@ -38,24 +39,44 @@ func (u *universe) take(ctx context.Context, at *side, steps ...planned) (done b
 // wait-for-state it is on the destination.
 func (u *universe) follow(ctx context.Context, steps []string) (done bool, err error) {
 	for _, name := range steps {
-		if name == contract.WaitForState {
-			if err := u.toDestination(ctx); err != nil {
+		switch {
+		case name == contract.WaitForState:
+			done, err = u.toDestination(ctx)
+		case u.at == nil:
+			if done, err = u.comeTo(ctx, u.source()); !done || err != nil {
 				return false, err
 			}
-			continue
-		}
-		if u.at == nil {
-			u.at = u.source()
-			if err := u.arrive(ctx, u.at); err != nil {
-				return false, err
+			fallthrough
+		default:
+			at := u.at
+			if name == contract.Thaw {
+				at = u.source()
 			}
+			done, err = u.take(ctx, at, u.plan(name))
 		}
-		done, err := u.take(ctx, u.at, u.plan(name))
+		if err == nil && done && name == contract.Restore {
+			err = taking{u}.restored(ctx)
+		}
 		if err != nil || !done {
 			return false, err
 		}
 	}
 	return true, nil
+}
+
+// comeTo makes a seed ready for the object, with what it needs.
+func (u *universe) comeTo(ctx context.Context, at *side) (done bool, err error) {
+	u.at, u.made = at, false
+	if err := u.arrive(ctx, at); err != nil {
+		return false, err
+	}
+	if err := (taking{u}).carry(ctx, at); err != nil {
+		return false, err
+	}
+	if err := u.arriveBase(ctx, at); err != nil {
+		return false, err
+	}
+	return u.walk.Ended == "", nil
 }
 
 // walkThrough follows the steps, and tries to help a restore that has not ended.
@@ -70,18 +91,18 @@ func (u *universe) walkThrough(ctx context.Context, steps []string) error {
 
 // plan what a step asks for. What asks for an object that is not there makes it.
 func (u *universe) plan(name string) planned {
-	asks := u.request
+	asks := asking{u}.request
 	if !u.made {
-		asks = u.create
+		asks = asking{u}.create
 	}
-	p := planned{name: name, answered: u.ready, wait: u.waitFor(u.subject)}
+	p := planned{name: name, answered: waiting{u}.ready, wait: u.waitFor(u.subject)}
 	switch name {
 	case contract.Create, contract.Reconcile, contract.ReconcileAfter:
 		p.ask = asks(constants.GardenerOperationReconcile)
 	case contract.Restore, contract.RestoreAgain:
 		p.ask = asks(constants.GardenerOperationRestore)
 	case contract.Migrate:
-		p.ask, p.answered = asks(constants.GardenerOperationMigrate), u.migrated
+		p.ask, p.answered = asks(constants.GardenerOperationMigrate), waiting{u}.migrated
 	case contract.AfterMigrate:
 		p.ask, p.answered = nothing, nil
 	case contract.ReconcileAgain:
@@ -89,14 +110,41 @@ func (u *universe) plan(name string) planned {
 	case contract.MigrateAgain:
 		p.ask, p.answered, p.goesOn = asks(constants.GardenerOperationMigrate), taken, true
 	case contract.DeleteSource:
-		p.ask, p.answered, p.goesOn = u.remove, gone, true
+		p.ask, p.answered, p.goesOn = asking{u}.remove, gone, true
 	case contract.Delete:
-		p.ask, p.answered = u.remove, gone
+		p.ask, p.answered = asking{u}.remove, gone
+	default:
+		u.planDisturbed(&p, asks)
 	}
 	if u.foreign {
 		p.answered = nil
 	}
 	return p
+}
+
+// planDisturbed plans a step in which something is in the way of the object.
+func (u *universe) planDisturbed(p *planned, asks func(string) request) {
+	switch p.name {
+	case contract.ChangeStatus:
+		p.ask, p.answered = asking{u}.changeStatus, nil
+	case contract.MigrateDeleted:
+		p.ask, p.answered = asking{u}.migrateDeleted, gone
+	case contract.ReconcileFailed:
+		p.ask, p.answered = asking{u}.failShoot(gardencorev1beta1.LastOperationStateFailed,
+			asks(constants.GardenerOperationReconcile)), nil
+	case contract.Recovered:
+		p.ask = asking{u}.failShoot(gardencorev1beta1.LastOperationStateProcessing, nothing)
+	case contract.MigrateRefused:
+		p.ask, p.answered = asking{u}.refuse(asks(constants.GardenerOperationMigrate)), waiting{u}.migrated
+	case contract.RestoreLost:
+		p.ask, p.answered = asks(constants.GardenerOperationRestore), waiting{u}.readyOrError
+	case contract.RestoreRefused:
+		p.ask, p.answered = asking{u}.refuse(asks(constants.GardenerOperationRestore)), waiting{u}.readyOrError
+	case contract.CreateStuck:
+		p.ask, p.answered = asking{u}.refuse(asks(constants.GardenerOperationReconcile)), waiting{u}.readyOrError
+	case contract.Thaw:
+		p.ask, p.answered = asking{u}.thaw, nil
+	}
 }
 
 // help a restore that has not ended: the object gets the providerStatus of the source. Whether it ends now shows
@@ -130,17 +178,19 @@ func (u *universe) saved() contract.Snapshot {
 }
 
 // toDestination brings the shoot to the other seed, up to the request to restore.
-func (u *universe) toDestination(ctx context.Context) error {
-	u.at, u.made = u.destination(), false
-	if err := u.arrive(ctx, u.at); err != nil {
-		return err
+func (u *universe) toDestination(ctx context.Context) (done bool, err error) {
+	if err := (taking{u}).leave(ctx); err != nil {
+		return false, err
 	}
-	if err := u.carry(ctx, u.at); err != nil {
-		return err
+	if done, err := u.comeTo(ctx, u.destination()); err != nil || !done {
+		return false, err
 	}
-	if _, err := u.take(ctx, u.at, planned{name: contract.WaitForState,
-		ask: u.create(constants.GardenerOperationWaitForState)}); err != nil {
-		return err
+	wait := planned{name: contract.WaitForState, ask: asking{u}.create(constants.GardenerOperationWaitForState)}
+	if done, err := u.take(ctx, u.at, wait); err != nil || !done {
+		return false, err
 	}
-	return u.handOver(ctx, u.at, u.saved())
+	if u.walk.Name == contract.Lost {
+		return true, nil
+	}
+	return true, taking{u}.handOver(ctx, u.at, u.saved())
 }

@@ -47,7 +47,7 @@ func Collect(ctx context.Context, seed client.Reader, namespace, backupEntry str
 			}
 		}
 	}
-	machines, err := collectMachines(ctx, seed, namespace)
+	machines, err := CollectMachines(ctx, seed, namespace)
 	state.Machines = machines
 	return state, err
 }

@@ -31,10 +31,10 @@ type deploymentState struct {
 	MachineClasses []map[string]any `json:"machineClasses,omitempty"`
 }
 
-// collectMachines captures the machine objects of a namespace: only machines for which there is something in the
+// CollectMachines captures the machine objects of a namespace: only machines for which there is something in the
 // cloud, reduced to what a restore needs. It returns nil if there are none. Objects are read raw, so that fields which
 // our types do not model move too.
-func collectMachines(ctx context.Context, seed client.Reader, namespace string) (*runtime.RawExtension, error) {
+func CollectMachines(ctx context.Context, seed client.Reader, namespace string) (*runtime.RawExtension, error) {
 	var lists [3][]unstructured.Unstructured
 	for i, kind := range []string{"MachineDeployment", "MachineSet", "Machine"} {
 		list := &unstructured.UnstructuredList{}

@@ -42,7 +42,7 @@ func TestRun_Report_IsSubtests(t *testing.T) {
 	all := map[string]contract.Finding{
 		"A2": {Outcome: contract.Conformant}, "B4": {Outcome: contract.NonConformant, Reason: "secrets/x is left"},
 		"B5": {Outcome: contract.NonConformant, Reason: "r", Expected: "issue 7"},
-		"C2": {Outcome: contract.NotApplicable, Reason: "no state"}, "D5": {Outcome: contract.NotJudged},
+		"C2": {Outcome: contract.NotApplicable, Reason: "no state"}, "D6": {Outcome: contract.NotJudged},
 	}
 	kept := map[string]contract.Finding{"A2": {Outcome: contract.Conformant}}
 	open := map[string]contract.Finding{"A2": {Outcome: contract.Conformant},

@@ -157,15 +157,16 @@ func TestPublished_Profiles(t *testing.T) {
 		badge   string
 		command string
 	}{
-		"all kept": {func(*contract.Report) {}, "Conformant Conformant Conformant NotJudged",
-			"conformant: Core, State, Lifecycle brightgreen", "transplant contract x.yaml --timeout-multiplier 2"},
-		"known": {known, "Conformant NonConformant Conformant NotJudged", "broken: State; conformant: Core, Lifecycle red",
+		"all kept": {func(*contract.Report) {}, "Conformant Conformant Conformant Conformant",
+			"conformant: Core, State, Lifecycle, SplitBrain brightgreen", "transplant contract x.yaml --timeout-multiplier 2"},
+		"known": {known, "Conformant NonConformant Conformant Conformant",
+			"broken: State; conformant: Core, Lifecycle, SplitBrain red",
 			"transplant contract x.yaml --timeout-multiplier 2"},
-		"no crashes": {without(contract.ByCrashes), "Unknown Conformant Conformant NotJudged",
-			"unknown: Core; conformant: State, Lifecycle lightgrey",
+		"no crashes": {without(contract.ByCrashes), "Unknown Conformant Conformant Conformant",
+			"unknown: Core; conformant: State, Lifecycle, SplitBrain lightgrey",
 			"transplant contract x.yaml --points none --timeout-multiplier 2"},
 		"a kind left out": {func(r *contract.Report) { r.Kinds, r.Multiplier = r.Kinds[1:], 1 },
-			"Unknown Unknown Unknown NotJudged", "unknown: Core, State, Lifecycle lightgrey",
+			"Unknown Unknown Unknown Unknown", "unknown: Core, State, Lifecycle, SplitBrain lightgrey",
 			"transplant contract x.yaml --kind Extension"},
 		"nothing to judge": {func(r *contract.Report) {
 			for _, kind := range r.Kinds {
@@ -173,7 +174,7 @@ func TestPublished_Profiles(t *testing.T) {
 					kind.Findings[id] = contract.Finding{Outcome: contract.NotApplicable}
 				}
 			}
-		}, "NotApplicable NotApplicable NotApplicable NotJudged", "nothing judged lightgrey",
+		}, "NotApplicable NotApplicable NotApplicable NotApplicable", "nothing judged lightgrey",
 			"transplant contract x.yaml --timeout-multiplier 2"},
 	} {
 		r := conforming()
@@ -216,7 +217,7 @@ func TestPublished_File_IsWhole(t *testing.T) {
 		t.Errorf("%s: %+v", head, p)
 	}
 	for what, why := range map[string]string{"Worker/w": "no object", "DNSRecord/d": "not tried: left out by --kind",
-		"A3": "Not judged: "} {
+		"B2": "Not judged: "} {
 		if !slices.ContainsFunc(p.LeftOut, func(one LeftOut) bool {
 			return one.What == what && strings.HasPrefix(one.Why, why)
 		}) {

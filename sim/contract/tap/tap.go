@@ -23,6 +23,7 @@ import (
 type Tap struct {
 	mu     sync.Mutex
 	spaces map[string]*space
+	owners map[string]string // namespaces, by the names of what is in none
 }
 
 // space is what was seen of a namespace.
@@ -31,6 +32,7 @@ type space struct {
 	writes   []contract.Write
 	toCloud  int // requests, also those that only read
 	gate     *Gate
+	refused  bool // by the cloud
 }
 
 // Gate lets a number of writes be carried out and refuses the next.
@@ -43,13 +45,29 @@ type Gate struct {
 }
 
 // New makes a tap that keeps nothing yet.
-func New() *Tap { return &Tap{spaces: map[string]*space{}} }
+func New() *Tap { return &Tap{spaces: map[string]*space{}, owners: map[string]string{}} }
 
 // Watch keeps from now on what is written for a namespace. The resource is that of its extension object, in the plural.
-func (t *Tap) Watch(namespace, resource string) {
+// If that object is in no namespace, it has this name, as has what stands for it in the cloud; else there is none.
+func (t *Tap) Watch(namespace, resource, name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.spaces[namespace] = &space{resource: resource}
+	if name != "" {
+		t.owners[name] = namespace
+	}
+}
+
+// ownerOf is the namespace that something in none belongs to, if it has one of the names.
+func (t *Tap) ownerOf(names ...string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, name := range names {
+		if namespace := t.owners[name]; namespace != "" {
+			return namespace
+		}
+	}
+	return ""
 }
 
 // Since returns the writes for a namespace from a number on, and how many requests for it have gone to the cloud.
@@ -79,6 +97,20 @@ func (t *Tap) Open() {
 	for _, s := range t.spaces {
 		s.gate = nil
 	}
+}
+
+// Refuse says whether the cloud answers all requests for a namespace that it does not know the credentials.
+func (t *Tap) Refuse(namespace string, refused bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.spaces[namespace].refused = refused
+}
+
+// Pass lets all writes of a namespace pass again.
+func (t *Tap) Pass(namespace string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.spaces[namespace].gate = nil
 }
 
 // Counts are how many writes were carried out, and how many were refused after the last of them.
@@ -164,7 +196,11 @@ func (t ToAPI) serve(_ *requests.Active, x *requests.Exchange, next func(*reques
 	if q.Group != "core" {
 		w.Resource += "." + q.Group
 	}
-	t.through(q.Namespace, w, x, next)
+	namespace := q.Namespace
+	if namespace == "" && q.Group == extensionsv1alpha1.GroupName {
+		namespace = t.ownerOf(q.Name)
+	}
+	t.through(namespace, w, x, next)
 }
 
 // Name implements requests.Fault.
@@ -180,11 +216,23 @@ func (t ToCloud) Start() requests.Effect {
 
 func (t ToCloud) serve(_ *requests.Active, x *requests.Exchange, next func(*requests.Exchange)) {
 	namespace := x.R.Header.Get(cloud.HeaderShoot)
+	if namespace == "" {
+		namespace = t.ownerOf(strings.Split(x.R.URL.Path, "/")...)
+	}
 	t.mu.Lock()
+	refused := false
 	if s := t.spaces[namespace]; s != nil {
 		s.toCloud++
+		refused = s.refused
 	}
 	t.mu.Unlock()
+	if refused {
+		x.W.Header().Set("Content-Type", "application/json")
+		x.W.WriteHeader(http.StatusUnauthorized)
+		_ = json.NewEncoder(x.W).Encode(&cloud.Error{Code: cloud.CodeUnauthenticated, Reason: "InvalidCredentials",
+			Message: "The credentials are not known."}) // who does not wait for the answer does not get it
+		return
+	}
 	if x.R.Method == http.MethodGet || x.R.Method == http.MethodHead {
 		next(x)
 		return

@@ -54,7 +54,7 @@ const object = "/apis/extensions.gardener.cloud/v1alpha1/namespaces/" + namespac
 func TestTap_Writes_AreKeptInOrder(t *testing.T) {
 	t.Parallel()
 	on := tap.New()
-	on.Watch(namespace, "networks")
+	on.Watch(namespace, "networks", "")
 	api, cloud := tap.ToAPI{Tap: on}, tap.ToCloud{Tap: on}
 	through(t, api, request(http.MethodGet, object, ""), http.StatusOK)
 	through(t, api, request(http.MethodPatch, object+"/status", "{}"), http.StatusOK)
@@ -94,8 +94,8 @@ func TestTap_Writes_AreKeptInOrder(t *testing.T) {
 func TestTap_Limit_RefusesFurtherWrites(t *testing.T) {
 	t.Parallel()
 	on := tap.New()
-	on.Watch(namespace, "networks")
-	on.Watch("other", "networks")
+	on.Watch(namespace, "networks", "")
+	on.Watch("other", "networks", "")
 	gate := on.Limit(namespace, 1)
 	write := func() bool {
 		return through(t, tap.ToAPI{Tap: on}, request(http.MethodPatch, object, "{}"), http.StatusOK)
@@ -123,7 +123,7 @@ func TestTap_Limit_RefusesFurtherWrites(t *testing.T) {
 func TestTap_Limit_DoesNotCountFailedWrites(t *testing.T) {
 	t.Parallel()
 	on := tap.New()
-	on.Watch(namespace, "networks")
+	on.Watch(namespace, "networks", "")
 	gate := on.Limit(namespace, 1)
 	for i, status := range []int{http.StatusConflict, http.StatusOK, http.StatusOK} {
 		aborted := through(t, tap.ToAPI{Tap: on}, request(http.MethodPatch, object, "{}"), status)

@@ -1,0 +1,93 @@
+package contract
+
+import (
+	"strings"
+	"testing"
+)
+
+// What a disturbed walk shows counts only if the undisturbed one keeps the clause that it builds on.
+func TestJudge_DisturbedWalk_BuildsOnTheUndisturbed(t *testing.T) {
+	t.Parallel()
+	doubled := Call{Kind: "networks", ID: "n2", After: true}
+	for name, c := range map[string]struct {
+		clause string
+		change func(*Evidence)
+		want   Outcome
+		reason string
+	}{
+		"deleted without a migrate": {"A9", func(e *Evidence) { e.Walks[Deleting].Step(MigrateDeleted).Writes = nil },
+			NonConformant, "without a migrate"},
+		"not gone": {"A9", func(e *Evidence) { e.Walks[Deleting].Step(MigrateDeleted).Missing = "a finalizer" },
+			NonConformant, "a finalizer"},
+		"migrates never": {"A9", func(e *Evidence) {
+			e.Walks[Deleting].Step(MigrateDeleted).Missing = "a finalizer"
+			e.Walks[Clean].Step(Migrate).Missing = "no answer"
+		}, Unknown, "migrate was not answered"},
+		"acts though failed": {"A13", func(e *Evidence) {
+			e.Walks[Failed].Step(ReconcileFailed).Writes = []Write{own(object("reconcile", "Reconcile/Succeeded"))}
+		}, NonConformant, "Reconcile/Succeeded"},
+		"lost the request": {"A13", func(e *Evidence) { e.Walks[Failed].Step(Recovered).Missing = "no answer" },
+			NonConformant, "no answer"},
+		"creates always": {"C1", func(e *Evidence) {
+			e.Walks[Clean].Step(Restore).Calls = []Call{doubled}
+			e.Walks[Early].Step(Restore).Calls = []Call{doubled}
+		}, Unknown, "breaks D1"},
+		"creates from the first state": {"C1", func(e *Evidence) { e.Walks[Early].Step(Restore).Calls = []Call{doubled} },
+			NonConformant, "networks/n2"},
+		"without a state": {"D4", func(e *Evidence) { e.Walks[Lost].Step(Create).After.State = nil }, NotApplicable,
+			"no state"},
+		"doubled in vain": {"D4", func(e *Evidence) {
+			e.Walks[Lost].Step(RestoreLost).Calls = []Call{doubled}
+			e.Walks[Lost].Step(RestoreLost).Missing = "no answer"
+		}, NonConformant, "are 2"},
+		"no answer": {"D4", func(e *Evidence) { e.Walks[Lost].Step(RestoreLost).Missing = "no answer" }, Unknown,
+			"no answer"},
+		"restored without the cloud": {"E2", func(e *Evidence) {
+			e.Walks[Refused].Step(RestoreRefused).After = object("", "Restore/Succeeded")
+		}, NotApplicable, "succeeds"},
+		"left in the cloud": {"E2", func(e *Evidence) { e.Walks[Refused].Step(Delete).Calls = nil }, NonConformant,
+			"networks/n1"},
+		"left always": {"E2", func(e *Evidence) {
+			e.Walks[Refused].Step(Delete).Calls, e.Walks[Clean].Step(Delete).Calls = nil, nil
+		}, Unknown, "breaks E1"},
+		"the destination acts": {"F1", func(e *Evidence) { e.Walks[Stuck].Step(Thaw).Calls = []Call{deleted} },
+			Conformant, ""},
+		"no restore": {"F1", func(e *Evidence) { e.Walks[Stuck].Steps = e.Walks[Stuck].Steps[:3] }, Unknown,
+			"thaw was not reached"},
+	} {
+		e := conforming()
+		c.change(e)
+		clause, _ := ClauseByID(c.clause)
+		got := Judge(e, []Clause{clause}).Findings[c.clause]
+		if got.Outcome != c.want || !strings.Contains(got.Reason, c.reason) {
+			t.Errorf("%s: %s is %s %q, want %s with %q", name, c.clause, got.Outcome, got.Reason, c.want, c.reason)
+		}
+	}
+}
+
+// What belongs to a seed is not moved: the clauses about that do not apply.
+func TestJudge_KindOfSeeds_IsNotMoved(t *testing.T) {
+	t.Parallel()
+	e := conforming()
+	e.Kind, e.Stays = "BackupBucket", true
+	report := Judge(e, Clauses())
+	for id, want := range map[string]Outcome{"A4": Conformant, "E1": Conformant, "B1": NotApplicable, "D1": NotApplicable,
+		"G4": NotApplicable, "B2": NotJudged} {
+		if f := report.Findings[id]; f.Outcome != want {
+			t.Errorf("%s is %s: %s, want %s", id, f.Outcome, f.Reason, want)
+		}
+	}
+	for name, want := range map[string]string{Clean: "create reconcile delete", Short: "create delete", Never: ""} {
+		if got := strings.Join(e.Takes(WalkSteps[name]), " "); got != want {
+			t.Errorf("the walk %s has %q, want %q", name, got, want)
+		}
+	}
+	for walk := range WalkSteps {
+		if walk == Clean {
+			continue
+		}
+		if clause, known := ClauseByID(walkFor[walk]); !known || !clause.IsJudged() || !Needs([]Clause{clause}, walk) {
+			t.Errorf("no clause needs the walk %s", walk)
+		}
+	}
+}
