@@ -9,10 +9,10 @@ import (
 )
 
 // Fault is a harm that a link can do to the traffic on it. Some act on bytes, whatever they mean: [wire.Cut],
-// [wire.Latency], [wire.Bandwidth], [wire.Reset]; some on requests to an API server: [requests.Fail], [requests.Abort],
-// [requests.Delay], [requests.Hold], [requests.DropAnswer], [requests.Crash], [requests.SizeLimit],
-// [requests.Tripwire]; some on its watches, and on the lists that these begin with: [watches.Frozen], [watches.Closed],
-// [watches.Gone], [watches.StaleList]. Links know no others.
+// [wire.Latency], [wire.Loss], [wire.Duplicate], [wire.Bandwidth], [wire.Reset]; some on requests to an API server:
+// [requests.Fail], [requests.Abort], [requests.Delay], [requests.Hold], [requests.DropAnswer], [requests.Crash],
+// [requests.SizeLimit], [requests.Rewrite], [requests.Tripwire]; some on its watches, and on the lists that these begin
+// with: [watches.Frozen], [watches.Closed], [watches.Gone], [watches.StaleList]. Links know no others.
 //
 // Faults are plain values: they can be stored and sent as JSON (see [Spec]); what is going on lives in the [Injection].
 type Fault interface {

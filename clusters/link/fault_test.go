@@ -90,7 +90,8 @@ func TestFaultConformance(t *testing.T) {
 		wire.Cut{}, wire.Cut{Direction: wire.ToServer}, wire.Cut{Direction: wire.ToClient}, wire.Cut{Refuse: true},
 		wire.Latency{Delay: time.Hour}, wire.Latency{Delay: time.Hour, Jitter: time.Minute, Direction: wire.ToClient},
 		wire.Bandwidth{BytesPerSecond: 1}, wire.Bandwidth{BytesPerSecond: 1, Direction: wire.ToServer},
-		wire.Reset{},
+		wire.Reset{}, wire.Loss{Chance: wire.Chance{Percent: 100}},
+		wire.Duplicate{Direction: wire.ToServer, Chance: wire.Chance{Percent: 100}},
 	} {
 		t.Run(f.Name(), func(t *testing.T) {
 			t.Parallel()

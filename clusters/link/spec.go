@@ -45,10 +45,11 @@ func (s *Spec) UnmarshalJSON(data []byte) error {
 // types of faults in JSON, and how each is read.
 var types = map[string]func([]byte) (Fault, error){
 	"Cut": whole[wire.Cut], "Latency": whole[wire.Latency], "Bandwidth": whole[wire.Bandwidth],
-	"Reset": whole[wire.Reset],
+	"Reset": whole[wire.Reset], "Loss": plainly[wire.Loss], "Duplicate": plainly[wire.Duplicate],
 
 	"Fail": plainly[requests.Fail], "Abort": plainly[requests.Abort], "Delay": plainly[requests.Delay],
 	"Hold": plainly[requests.Hold], "DropAnswer": plainly[requests.DropAnswer], "Crash": plainly[requests.Crash],
+	"Rewrite":  plainly[requests.Rewrite],
 	"Tripwire": plainly[requests.Tripwire], "SizeLimit": plainly[requests.SizeLimit],
 
 	"StaleList": plainly[watches.StaleList], "FrozenWatch": plainly[watches.Frozen],

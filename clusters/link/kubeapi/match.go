@@ -3,7 +3,6 @@ package kubeapi
 import (
 	"fmt"
 	"net/http"
-	"path"
 	"slices"
 	"strings"
 )
@@ -22,23 +21,23 @@ type Match struct {
 	Name string `json:"name,omitempty"`
 	// Subresource, such as status; "none" selects the object itself.
 	Subresource string `json:"subresource,omitempty"`
-	// Method and Path select what is no request for resources too; the path may have * and ? in it.
+	// Method and Path select what is no request for resources too. In the path * is any text, with slashes or without,
+	// and ? any character.
 	Method string `json:"method,omitempty"`
 	Path   string `json:"path,omitempty"`
+	// Headers that the request has, among others.
+	Headers map[string]string `json:"headers,omitempty"`
 }
 
 // NoSubresource in a Match selects requests for objects themselves.
 const NoSubresource = "none"
 
-// Validate finds unknown verbs, and what is no pattern of a path.
+// Validate finds unknown verbs.
 func (m Match) Validate() error {
 	for _, verb := range m.Verbs {
 		if !slices.Contains(Verbs(), verb) {
 			return fmt.Errorf("unknown verb %q: must be one of %s", verb, strings.Join(Verbs(), ", "))
 		}
-	}
-	if _, err := path.Match(m.Path, "/"); err != nil {
-		return fmt.Errorf("path %q: %w", m.Path, err)
 	}
 	return nil
 }
@@ -66,8 +65,13 @@ func (m Match) Fits(q *Request, r *http.Request) bool {
 		q.Subresource) {
 		return false
 	}
-	if !m.fitsVerb(q.Verb) || !m.fitsPath(q.Path) {
+	if !m.fitsVerb(q.Verb) || m.Path != "" && !fitsPattern(q.Path, m.Path) {
 		return false
+	}
+	for name, value := range m.Headers {
+		if !slices.Contains(r.Header.Values(name), value) {
+			return false
+		}
 	}
 	return m.Name == "" || m.Name == q.Name || q.Name == "" && q.Verb == VerbCreate && m.Name == createdName(r)
 }
@@ -76,12 +80,31 @@ func (m Match) fitsVerb(verb string) bool {
 	return len(m.Verbs) == 0 || slices.Contains(m.Verbs, verb) || verb == VerbApply && slices.Contains(m.Verbs, VerbPatch)
 }
 
-func (m Match) fitsPath(is string) bool {
-	if m.Path == "" || m.Path == is {
-		return true
+// fitsPattern compares a text with a pattern that may have * and ? in it.
+func fitsPattern(text, pattern string) bool {
+	first, rest, some := strings.Cut(pattern, "*")
+	if !some {
+		return len(text) == len(first) && fitsStart(text, first)
 	}
-	fits, _ := path.Match(m.Path, is) // validated
-	return fits
+	if !fitsStart(text, first) {
+		return false
+	}
+	for from := len(first); from <= len(text); from++ {
+		if fitsPattern(text[from:], rest) {
+			return true
+		}
+	}
+	return false
+}
+
+// fitsStart compares the start of a text, in which each ? is any character.
+func fitsStart(text, start string) bool {
+	for i := range len(start) {
+		if i == len(text) || start[i] != '?' && start[i] != text[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // IsNoise says whether the request is about what controllers write all the time without meaning it: who wants their

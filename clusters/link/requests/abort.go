@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/transplant-sim/transplant/clusters/link/faultjson"
@@ -10,9 +11,10 @@ import (
 // Abort closes the client's connection instead of carrying requests out, or instead of answering them. Unlike
 // [DropAnswer] it strikes reads too.
 type Abort struct {
-	Match kubeapi.Match `json:"match,omitzero"`
-	Turn  Turn          `json:"turn,omitzero"`
-	At    Moment        `json:"at,omitempty"`
+	Match   kubeapi.Match `json:"match,omitzero"`
+	Answers Answers       `json:"answers,omitzero"`
+	Turn    Turn          `json:"turn,omitzero"`
+	At      Moment        `json:"at,omitempty"`
 }
 
 var _ Fault = Abort{}
@@ -21,16 +23,18 @@ var _ Fault = Abort{}
 func (a Abort) Name() string { return fmt.Sprintf("Abort(%s)", a.Match) }
 
 // Validate finds unknown verbs and moments.
-func (a Abort) Validate() error { return valid(a.Match, a.Turn, a.At) }
+func (a Abort) Validate() error {
+	return errors.Join(valid(a.Match, a.Turn, a.At), a.Answers.validate(a.At))
+}
 
 // Turns says which of the selected requests are hit.
 func (a Abort) Turns() Turn { return a.Turn }
 
 // Start begins the fault on one link.
 func (a Abort) Start() Effect {
-	return Effect{Match: a.Match, Serve: func(fault *Active, x *Exchange, next func(*Exchange)) {
+	return a.Answers.selected(Effect{Match: a.Match, Serve: func(fault *Active, x *Exchange, next func(*Exchange)) {
 		fault.at(a.At, x, next, func() bool { return false })
-	}}
+	}})
 }
 
 // MarshalJSON writes the fault with its type.

@@ -28,8 +28,8 @@ type Effect struct {
 	Writes bool
 	// Intended leaves out Leases and Events, unless Match names the resource.
 	Intended bool
-	// CarriedOut leaves out, where the moment is After, what the server has refused: it takes no turn.
-	CarriedOut bool
+	// Answers leaves out, where the moment is After, what the server has answered otherwise: it takes no turn.
+	Answers func(*Answer) bool
 	// Serve acts on a selected request; next brings it to the server and the answer back.
 	Serve func(a *Active, x *Exchange, next func(*Exchange))
 }
@@ -102,10 +102,10 @@ func (a *Active) deny(x *Exchange, status *metav1.Status) bool {
 func (a *Active) at(m Moment, x *Exchange, next func(*Exchange), do func() bool) {
 	var kept *Answer
 	keeps := m == After && !x.endless()
-	if keeps && a.CarriedOut {
+	if keeps && a.Answers != nil {
 		kept = x.Keep(next)
 	}
-	struck := (kept == nil || kept.success()) && a.NextTurn()
+	struck := (kept == nil || a.Answers(kept)) && a.NextTurn()
 	if struck && keeps && kept == nil {
 		kept = x.Keep(next)
 	}

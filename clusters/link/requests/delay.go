@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,10 +12,11 @@ import (
 
 // Delay makes requests wait: before the server sees them, or on the way back. Watches always wait before.
 type Delay struct {
-	Match kubeapi.Match   `json:"match,omitzero"`
-	Turn  Turn            `json:"turn,omitzero"`
-	Delay metav1.Duration `json:"delay"`
-	At    Moment          `json:"at,omitempty"`
+	Match   kubeapi.Match   `json:"match,omitzero"`
+	Answers Answers         `json:"answers,omitzero"`
+	Turn    Turn            `json:"turn,omitzero"`
+	Delay   metav1.Duration `json:"delay"`
+	At      Moment          `json:"at,omitempty"`
 }
 
 var _ Fault = Delay{}
@@ -27,7 +29,7 @@ func (d Delay) Validate() error {
 	if d.Delay.Duration <= 0 {
 		return fmt.Errorf("delay %s: must be positive", d.Delay.Duration)
 	}
-	return valid(d.Match, d.Turn, d.At)
+	return errors.Join(valid(d.Match, d.Turn, d.At), d.Answers.validate(d.At))
 }
 
 // Turns says which of the selected requests are hit.
@@ -35,7 +37,7 @@ func (d Delay) Turns() Turn { return d.Turn }
 
 // Start begins the fault on one link.
 func (d Delay) Start() Effect {
-	return Effect{Match: d.Match, Serve: func(a *Active, x *Exchange, next func(*Exchange)) {
+	return d.Answers.selected(Effect{Match: d.Match, Serve: func(a *Active, x *Exchange, next func(*Exchange)) {
 		wait := func() bool {
 			timer := a.Clock.NewTimer(d.Delay.Duration)
 			defer timer.Stop()
@@ -48,7 +50,7 @@ func (d Delay) Start() Effect {
 			return true
 		}
 		a.at(d.At, x, next, wait)
-	}}
+	}})
 }
 
 // MarshalJSON writes the fault with its type.

@@ -21,21 +21,25 @@ type Dice func(n int64) int64
 // Effect is what a fault does to the bytes of a link, as data. Its Release function is called under the wires' own
 // order, possibly by several connections at once.
 type Effect struct {
-	// Direction of the bytes that Release may hold back; Release is nil for faults that hold back nothing.
+	// Direction of the bytes concerned. Release may hold them back; it is nil for faults that hold back nothing.
 	Direction Direction
 	Release   func(Transit) time.Time
+	// Copies is how many bytes more are sent for so many; nil for faults that send none.
+	Copies func(bytes int) int
 
 	Cuts    bool // connections that lived through it are dead after it
 	Refuses bool // new connections are refused
 	Resets  bool // open and new connections are reset
 }
 
-func (e *Effect) holds(d Direction) bool { return e.Release != nil && e.Direction.covers(d) }
+func (e *Effect) holds(d Direction) bool {
+	return (e.Release != nil || e.Copies != nil) && e.Direction.covers(d)
+}
 
 // Transit describes bytes that wait for their release.
 type Transit struct {
 	Direction Direction
-	Bytes     int
+	Bytes     int       // with those that are sent twice
 	Arrived   time.Time // on the link
 	Now       time.Time
 }

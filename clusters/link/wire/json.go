@@ -22,11 +22,16 @@ type (
 		Direction Direction        `json:"direction,omitempty"`
 		Delay     metav1.Duration  `json:"delay"`
 		Jitter    *metav1.Duration `json:"jitter,omitempty"`
+
+		Correlation float64 `json:"correlation,omitempty"`
+		Overtaking  Chance  `json:"overtaking,omitzero"`
+		Gap         int     `json:"gap,omitempty"`
 	}
 	bandwidthSpec struct {
 		Type           string            `json:"type"`
 		Direction      Direction         `json:"direction,omitempty"`
 		BytesPerSecond resource.Quantity `json:"bytesPerSecond"`
+		Burst          int64             `json:"burst,omitempty"`
 	}
 	resetSpec struct {
 		Type string `json:"type"`
@@ -40,7 +45,8 @@ func (c Cut) MarshalJSON() ([]byte, error) {
 
 // MarshalJSON writes the fault with its type.
 func (l Latency) MarshalJSON() ([]byte, error) {
-	spec := latencySpec{Type: "Latency", Direction: l.Direction, Delay: metav1.Duration{Duration: l.Delay}}
+	spec := latencySpec{Type: "Latency", Direction: l.Direction, Delay: metav1.Duration{Duration: l.Delay},
+		Correlation: l.Correlation, Overtaking: l.Overtaking, Gap: l.Gap}
 	if l.Jitter != 0 {
 		spec.Jitter = &metav1.Duration{Duration: l.Jitter}
 	}
@@ -51,7 +57,7 @@ func (l Latency) MarshalJSON() ([]byte, error) {
 func (b Bandwidth) MarshalJSON() ([]byte, error) {
 	return json.Marshal(bandwidthSpec{
 		Type: "Bandwidth", Direction: b.Direction,
-		BytesPerSecond: *resource.NewQuantity(b.BytesPerSecond, resource.BinarySI),
+		BytesPerSecond: *resource.NewQuantity(b.BytesPerSecond, resource.BinarySI), Burst: b.Burst,
 	})
 }
 
@@ -72,14 +78,15 @@ func (l *Latency) UnmarshalJSON(data []byte) error {
 	if spec.Jitter != nil {
 		jitter = spec.Jitter.Duration
 	}
-	*l = Latency{Direction: spec.Direction, Delay: spec.Delay.Duration, Jitter: jitter}
+	*l = Latency{Direction: spec.Direction, Delay: spec.Delay.Duration, Jitter: jitter, Correlation: spec.Correlation,
+		Overtaking: spec.Overtaking, Gap: spec.Gap}
 	return err
 }
 
 // UnmarshalJSON reads the fault. Fields that it does not have are an error.
 func (b *Bandwidth) UnmarshalJSON(data []byte) error {
 	spec, err := faultjson.Strict[bandwidthSpec](data)
-	*b = Bandwidth{Direction: spec.Direction, BytesPerSecond: spec.BytesPerSecond.Value()}
+	*b = Bandwidth{Direction: spec.Direction, BytesPerSecond: spec.BytesPerSecond.Value(), Burst: spec.Burst}
 	return err
 }
 

@@ -30,6 +30,7 @@ type wire struct {
 // parcel is some bytes on a wire, or the end of the stream when there are none.
 type parcel struct {
 	data     []byte
+	size     int // with what is sent twice
 	arrived  time.Time
 	releases []release // of the faults that have seen it, rolled once
 }
@@ -61,7 +62,7 @@ func (w *wire) close() {
 func (w *wire) clock() clock.Clock { return w.conn.shared.Clock }
 
 func (w *wire) parcel(data []byte) *parcel {
-	return &parcel{data: append([]byte(nil), data...), arrived: w.clock().Now()}
+	return &parcel{data: append([]byte(nil), data...), size: len(data), arrived: w.clock().Now()}
 }
 
 func (w *wire) collect(from io.Reader) {
@@ -105,7 +106,7 @@ func (w *wire) deliver(to io.Writer) {
 func (w *wire) hand(p *parcel, to io.Writer) bool {
 	if len(p.data) > 0 {
 		if _, err := to.Write(p.data); err == nil {
-			w.delivered(len(p.data))
+			w.delivered(p)
 			return true
 		}
 	}
@@ -118,13 +119,13 @@ func (w *wire) hand(p *parcel, to io.Writer) bool {
 	return false
 }
 
-func (w *wire) delivered(n int) {
+func (w *wire) delivered(p *parcel) {
 	if w.direction == ToServer {
-		w.conn.shared.ToServer.Add(int64(n))
+		w.conn.shared.ToServer.Add(int64(p.size))
 		return
 	}
-	w.underway.Add(-int64(n))
-	w.conn.shared.ToClient.Add(int64(n))
+	w.underway.Add(-int64(len(p.data)))
+	w.conn.shared.ToClient.Add(int64(p.size))
 }
 
 // hold waits until no fault holds the parcel back; false when the connection goes before.
@@ -171,9 +172,17 @@ func (p *parcel) releaseBy(a *Active, d Direction, now time.Time) time.Time {
 			return r.at
 		}
 	}
-	at := a.Release(Transit{Direction: d, Bytes: len(p.data), Arrived: p.arrived, Now: now})
-	if at.After(now) {
-		a.Hit()
+	var at time.Time
+	if a.Copies != nil {
+		if more := a.Copies(len(p.data)); more > 0 {
+			p.size += more
+			a.Hit()
+		}
+	}
+	if a.Release != nil {
+		if at = a.Release(Transit{Direction: d, Bytes: p.size, Arrived: p.arrived, Now: now}); at.After(now) {
+			a.Hit()
+		}
 	}
 	p.releases = append(p.releases, release{by: a, at: at})
 	return at

@@ -1,0 +1,63 @@
+package wire
+
+import (
+	"fmt"
+	"sync"
+)
+
+// Chance is how often something happens to a packet, independently or in runs.
+type Chance struct {
+	// Percent of the packets that it happens to.
+	Percent float64 `json:"percent"`
+	// Correlation in percent with the packet before: it happens as often, but in longer runs.
+	Correlation float64 `json:"correlation,omitempty"`
+}
+
+// Validate wants percentages; what never happens is none.
+func (c Chance) Validate() error {
+	switch {
+	case !(c.Percent > 0 && c.Percent <= 100): // not a number is refused, too
+		return fmt.Errorf("%v %% of the packets: must be above 0 and at most 100", c.Percent)
+	case !(c.Correlation >= 0 && c.Correlation <= 100):
+		return fmt.Errorf("correlation %v %%: must be from 0 to 100", c.Correlation)
+	}
+	return nil
+}
+
+// String is the percentage, with its correlation if it has one.
+func (c Chance) String() string {
+	if c.Correlation == 0 {
+		return fmt.Sprintf("%v%%", c.Percent)
+	}
+	return fmt.Sprintf("%v%%~%v%%", c.Percent, c.Correlation)
+}
+
+// series is a chance at work. netem mixes its numbers instead, so that a correlation changes how often it happens.
+type series struct {
+	Chance
+	roll Dice
+
+	mu   sync.Mutex
+	last bool
+}
+
+// strikes says whether it happens to the next packet.
+func (s *series) strikes() bool {
+	const parts = 1_000_000
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	often, kept := s.Percent/100, s.Correlation/100
+	if s.last {
+		often += kept * (1 - often)
+	} else {
+		often *= 1 - kept
+	}
+	s.last = s.roll(parts) < int64(often*parts)
+	return s.last
+}
+
+// segment is how many bytes of a stream one packet has.
+const segment = 1448
+
+// packets is how many of them some bytes are; the end of a stream is one.
+func packets(bytes int) int { return max(1, (bytes+segment-1)/segment) }

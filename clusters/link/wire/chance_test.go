@@ -1,0 +1,146 @@
+package wire
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+func dice() Dice { return rand.New(rand.NewPCG(1, 2)).Int64N }
+
+// TestChance_WithCorrelation_IsAsOften: a correlation changes how long the runs are, and not how often it happens.
+func TestChance_WithCorrelation_IsAsOften(t *testing.T) {
+	t.Parallel()
+	const packets = 100_000
+	for _, c := range []Chance{
+		{Percent: 30}, {Percent: 30, Correlation: 25}, {Percent: 5, Correlation: 80}, {Percent: 100},
+	} {
+		s := &series{Chance: c, roll: dice()}
+		struck, again, before := 0, 0, false
+		for range packets {
+			now := s.strikes()
+			if now {
+				struck++
+			}
+			if now && before {
+				again++
+			}
+			before = now
+		}
+		often, run := 100*float64(struck)/packets, 100*float64(again)/float64(struck)
+		if want := c.Percent; math.Abs(often-want) > 1 {
+			t.Errorf("%s: it happens to %.1f %% of the packets", c, often)
+		}
+		if want := c.Percent + c.Correlation*(1-c.Percent/100); math.Abs(run-want) > 2 {
+			t.Errorf("%s: it happens to %.1f %% of the packets after one, want %.1f", c, run, want)
+		}
+	}
+}
+
+// TestLoss_ThirtyPercent_AreLate: as many packets are late as are lost, by the times of TCP.
+func TestLoss_ThirtyPercent_AreLate(t *testing.T) {
+	t.Parallel()
+	const sent = 10_000
+	e, start := Loss{Chance: Chance{Percent: 30}}.Start(dice()), time.Now()
+	late := map[time.Duration]int{}
+	for range sent {
+		late[e.Release(Transit{Bytes: 100, Arrived: start, Now: start}).Sub(start)]++
+	}
+	for by, percent := range map[time.Duration]float64{
+		0: 70, 200 * time.Millisecond: 21, 600 * time.Millisecond: 6.3, 1400 * time.Millisecond: 1.89,
+	} {
+		if got := 100 * float64(late[by]) / sent; math.Abs(got-percent) > 1.5 {
+			t.Errorf("%.1f %% are late by %s, want %.1f %%", got, by, percent)
+		}
+	}
+	// Each of its packets may be lost.
+	whole := 0
+	for range sent {
+		if e.Release(Transit{Bytes: 2*segment + 1, Arrived: start, Now: start}).Equal(start) {
+			whole++
+		}
+	}
+	if got, want := 100*float64(whole)/sent, 100*math.Pow(0.7, 3); math.Abs(got-want) > 1.5 {
+		t.Errorf("of three packets none is late in %.1f %%, want %.1f %%", got, want)
+	}
+	if at := (Loss{Chance: Chance{Percent: 100}}).Start(dice()).Release(Transit{Arrived: start, Now: start}); at.Sub(
+		start) < 24*time.Hour {
+		t.Errorf("what is always lost arrives after %s", at.Sub(start))
+	}
+}
+
+// TestLatency_CorrelationAndOvertaking: a jitter is near the one before, and what overtakes is not delayed.
+func TestLatency_CorrelationAndOvertaking(t *testing.T) {
+	t.Parallel()
+	const sent = 10_000
+	start := time.Now()
+	delays := func(l Latency) (all []time.Duration) {
+		e := l.Start(dice())
+		for range sent {
+			all = append(all, e.Release(Transit{Bytes: 100, Arrived: start, Now: start}).Sub(start))
+		}
+		return all
+	}
+	step := func(all []time.Duration) (sum time.Duration) {
+		for i := range all[1:] {
+			sum += (all[i+1] - all[i]).Abs()
+		}
+		return sum / time.Duration(len(all))
+	}
+	wide := Latency{Delay: 90 * time.Millisecond, Jitter: 90 * time.Millisecond}
+	near := wide
+	near.Correlation = 90
+	if free, bound := step(delays(wide)), step(delays(near)); bound > free/4 {
+		t.Errorf("two delays are %s apart, with a correlation %s", free, bound)
+	}
+	overtaken := Latency{Delay: time.Second, Overtaking: Chance{Percent: 50}, Gap: 4}
+	at, since := 0, overtaken.Gap
+	for i, delay := range delays(overtaken) {
+		switch {
+		case delay == 0 && i > 0 && since < overtaken.Gap-1:
+			t.Fatalf("parcel %d overtakes, %d after the last that did", i, since)
+		case delay == 0:
+			at, since = at+1, 0
+		case delay != time.Second:
+			t.Fatalf("parcel %d is delayed by %s", i, delay)
+		default:
+			since++
+		}
+	}
+	if got := 100 * float64(at) / sent; math.Abs(got-20) > 2 { // three that do not, then one of two
+		t.Errorf("%.1f %% overtake, want 20 %%", got)
+	}
+}
+
+// TestDuplicate_TakesRoom: what is sent twice takes the bandwidth of both.
+func TestDuplicate_TakesRoom(t *testing.T) {
+	t.Parallel()
+	const bytes, times = 10 * segment, 1000
+	e, more := Duplicate{Chance: Chance{Percent: 40}}.Start(dice()), 0
+	for range times {
+		more += e.Copies(bytes)
+	}
+	if got := 100 * float64(more) / (bytes * times); math.Abs(got-40) > 2 {
+		t.Errorf("%.1f %% of the bytes are sent twice, want 40 %%", got)
+	}
+}
+
+// TestBandwidth_Burst_PassesAtOnce: after a pause a burst passes, and no more.
+func TestBandwidth_Burst_PassesAtOnce(t *testing.T) {
+	t.Parallel()
+	e, start := Bandwidth{BytesPerSecond: 1000, Burst: 500}.Start(nil), time.Now()
+	for n, c := range []struct {
+		bytes    int
+		at, want time.Duration // 0 for at once
+	}{
+		{500, 0, 0}, {500, 0, 500 * time.Millisecond}, {500, 500 * time.Millisecond, time.Second},
+		{500, time.Minute, 0}, {100, time.Minute, time.Minute + 100*time.Millisecond},
+	} {
+		now := start.Add(c.at)
+		got := e.Release(Transit{Bytes: c.bytes, Arrived: now, Now: now})
+		if c.want == 0 && got.After(now) || c.want > 0 && got.Sub(start) != c.want {
+			t.Errorf("parcel %d is released at %s, want %s", n, got.Sub(start), c.want)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package wire
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/transplant-sim/transplant/clusters/link/faultjson"
+)
+
+const (
+	// retransmission is after how long TCP sends a lost packet again at the earliest; each further loss of it doubles the
+	// time.
+	retransmission = 200 * time.Millisecond
+	// retransmissions is how often TCP tries, before it gives the connection up.
+	retransmissions = 15
+)
+
+// Loss loses packets in its direction, as far as a stream has any: bytes are taken as packets of 1448, each of which is
+// lost by chance. TCP sends a lost packet again, so that its bytes, and all behind them, are late: by 200 ms, 600 ms if
+// it is lost twice, and so on. Of a packet that is always lost the connection waits for the heal. What is slower than
+// on a good network is not: several packets that are lost at once wait together.
+type Loss struct {
+	Direction Direction `json:"direction,omitempty"`
+	Chance    `json:",inline"`
+}
+
+var _ Fault = Loss{}
+
+// Name is "Loss(direction,percent)".
+func (l Loss) Name() string { return fmt.Sprintf("Loss(%s,%s)", l.Direction, l.Chance) }
+
+// Validate wants percentages.
+func (l Loss) Validate() error {
+	if err := l.Chance.Validate(); err != nil {
+		return err
+	}
+	return l.Direction.validate()
+}
+
+// Start begins the fault on one link.
+func (l Loss) Start(roll Dice) Effect {
+	lost := &series{Chance: l.Chance, roll: roll}
+	return Effect{Direction: l.Direction, Release: func(t Transit) time.Time {
+		latest := t.Arrived
+		for range packets(t.Bytes) {
+			if at := t.Arrived.Add(sentAgain(lost)); at.After(latest) {
+				latest = at
+			}
+		}
+		return latest
+	}}
+}
+
+// sentAgain is how late a packet is.
+func sentAgain(lost *series) (late time.Duration) {
+	wait := retransmission
+	for range retransmissions {
+		if !lost.strikes() {
+			return late
+		}
+		late, wait = late+wait, 2*wait
+	}
+	return forever
+}
+
+// MarshalJSON writes the fault with its type.
+func (l Loss) MarshalJSON() ([]byte, error) {
+	type plain Loss
+	return faultjson.Marshal("Loss", plain(l))
+}
