@@ -11,11 +11,11 @@ import (
 )
 
 // Chaos is an experiment of Chaos Mesh, as one would create it in a cluster. A cluster that has Chaos Mesh is given the
-// object, if a probe of ours can see whether it bites; elsewhere it is carried out with the faults of this package.
-// What neither can do the backend refuses before the run, by name. It ends after its duration, or with the heal.
+// object, if that shows whether it bites; elsewhere links and processes carry it out. What they cannot do the backend
+// refuses before the run (docs/chaos-mesh.md). It ends after its duration, or with the heal.
 type Chaos struct {
 	Cluster `json:",inline"`
-	// Object is a PodChaos, a NetworkChaos or an HTTPChaos.
+	// Object is the experiment, of a kind in docs/chaos-mesh.md.
 	Object chaosmesh.Experiment `json:"object"`
 }
 
@@ -27,6 +27,7 @@ func (c *Chaos) Name() string { return c.Object.Name(c.Cluster.Cluster) }
 // Traits are those of what carries the experiment out.
 func (c *Chaos) Traits() Traits {
 	t := Traits{Ability: c.Object.Needs(), Place: c.place(), Momentary: true}
+	t.Place.Cluster = c.Object.On(t.Place.Cluster)
 	if field := c.Object.Beyond(); field != "" {
 		t.Beyond = "object." + field
 	}

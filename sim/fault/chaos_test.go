@@ -30,8 +30,8 @@ const (
 func TestBeyond(t *testing.T) {
 	t.Parallel()
 	for want, spec := range map[string]string{
-		"object.spec.loss": gardenlets + ", action: loss, loss: {loss: '25'}",
-		"":                 partition,
+		"object.spec.device": gardenlets + ", action: loss, loss: {loss: '25'}, device: eth1",
+		"":                   partition,
 	} {
 		f, err := parseChaos("NetworkChaos", spec)
 		must(t, err)

@@ -85,12 +85,12 @@ func chaosOf(kind, spec string) string {
 // listings are the ways in which a mistake lists what would be right, with the wrong value and the list.
 var listings = []*regexp.Regexp{
 	regexp.MustCompile(`Unsupported value: ("(?:[^"\\]|\\.)*"): supported values: (.*)`),
-	regexp.MustCompile(`(?:is|Invalid value:) ("(?:[^"\\]|\\.)*")[;:].*\bmust be(?: one of)? ([\w-]+(?:(?:, or where ` +
-		`there is Chaos Mesh | or |, )[\w-]+)+)$`),
+	regexp.MustCompile(`(?:is|Invalid value:) ("(?:[^"\\]|\\.)*")[;:].*\bmust be(?: one of)? ([\w-]+(?:(?: or |, )` +
+		`[\w-]+)+)$`),
 }
 
 // betweenValues stands between two values of a list.
-var betweenValues = regexp.MustCompile(`, or where there is Chaos Mesh | or |, `)
+var betweenValues = regexp.MustCompile(` or |, `)
 
 // inCall is the name in a condition such as shoot('alpha'), which the list is of.
 var inCall = regexp.MustCompile(`^\w+\('(.*)'\)$`)

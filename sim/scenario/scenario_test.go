@@ -554,10 +554,11 @@ var mistakes = map[string]struct{ old, new, want string }{
 		`f:17: spec.steps[3].expect.that: Unsupported value: "ERR_INFRA_UNAUTHENTICATE": supported values: ` +
 			`"ERR_INFRA_UNAUTHENTICATED"`},
 	"a kind that nobody can do": {cutOfRight,
-		"chaos: {cluster: a, object: {apiVersion: chaos-mesh.org/v1alpha1, kind: IOChaos, metadata: {name: x}, spec: " +
-			"{action: latency, mode: one, selector: {}, volumePath: /data}}}",
-		`f:16: spec.steps[2].fault.chaos.object.kind: Invalid value: "IOChaos": no backend can do it; must be HTTPChaos, ` +
-			`NetworkChaos or PodChaos`},
+		"chaos: {cluster: a, object: {apiVersion: chaos-mesh.org/v1alpha1, kind: DNSChaos, metadata: {name: x}, spec: " +
+			"{action: random, mode: one, selector: {}}}}",
+		`f:16: spec.steps[2].fault.chaos.object.kind: Invalid value: "DNSChaos": no backend can do it: Chaos Mesh is ` +
+			`installed without its DNS server; must be BlockChaos, HTTPChaos, IOChaos, JVMChaos, NetworkChaos, PodChaos, ` +
+			`StressChaos or TimeChaos`},
 	"a number as name": {"name: right", "name: 7",
 		`f:4: metadata.name: is "7"; must be a string`},
 	"nothing for a value": {"name: right", "name:",
@@ -616,7 +617,8 @@ var mistakes = map[string]struct{ old, new, want string }{
 			`value`},
 	"a wrong kind of Chaos Mesh": {cutOfRight,
 		"chaos: {cluster: a, object: {apiVersion: chaos-mesh.org/v1alpha1, kind: MoodChaos}}",
-		`f:16: spec.steps[2].fault.chaos.object.kind: is "MoodChaos"; must be HTTPChaos, NetworkChaos or PodChaos`},
+		`f:16: spec.steps[2].fault.chaos.object.kind: is "MoodChaos"; must be BlockChaos, HTTPChaos, IOChaos, ` +
+			`JVMChaos, NetworkChaos, PodChaos, StressChaos or TimeChaos`},
 	"Chaos Mesh with an anchor": {cutOfRight,
 		"chaos: {cluster: a, object: {apiVersion: &x chaos-mesh.org/v1alpha1, kind: PodChaos}}",
 		`f:16: spec.steps[2].fault.chaos.object: anchors and aliases are not supported`},
@@ -908,8 +910,8 @@ func TestMistakes_InSeveralParts_AreReportedTogether(t *testing.T) {
 		},
 		"a kind of Chaos Mesh": {
 			[]string{cutOfRight, chaosOf("PodChoas", "")},
-			[]string{`f:16: spec.steps[2].fault.chaos.object.kind: is "PodChoas"; must be HTTPChaos, NetworkChaos or ` +
-				`PodChaos; did you mean "PodChaos"?`},
+			[]string{`f:16: spec.steps[2].fault.chaos.object.kind: is "PodChoas"; must be BlockChaos, HTTPChaos, ` +
+				`IOChaos, JVMChaos, NetworkChaos, PodChaos, StressChaos or TimeChaos; did you mean "PodChaos"?`},
 		},
 	} {
 		_, err := scenario.Parse("f", []byte(strings.NewReplacer(c.replace...).Replace(right)))

@@ -21,8 +21,9 @@ func (e Experiment) Check(path *field.Path, on landscape.Landscape) field.ErrorL
 	if e.object == nil {
 		return field.ErrorList{field.Required(path, "an object of Chaos Mesh: "+alternatives(Kinds()))}
 	}
-	if kind, can := e.kind(), Kinds(); !slices.Contains(can, kind) {
-		return field.ErrorList{field.Invalid(path.Child("kind"), kind, "no backend can do it; must be "+alternatives(can))}
+	if s, never := supportOf(e.kind(), ""); never && s.Never != "" {
+		return field.ErrorList{field.Invalid(path.Child("kind"), s.Kind, fmt.Sprintf("no backend can do it: %s; must be %s",
+			s.Never, alternatives(Kinds())))}
 	}
 	var errs field.ErrorList
 	if e.object.GetName() == "" { // it is created under it where there is Chaos Mesh
@@ -37,6 +38,9 @@ func (e Experiment) Check(path *field.Path, on landscape.Landscape) field.ErrorL
 	for _, problem := range genericwebhook.Validate(e.object) {
 		errs = append(errs, e.clear(problem, path))
 	}
+	if remote := e.common().RemoteCluster; remote != "" {
+		errs = append(errs, choice.Check(spec.Child("remoteCluster"), remote, on.Clusters())...)
+	}
 	p := e.plan()
 	if p.mesh == nil {
 		for _, l := range p.lacks {
@@ -46,11 +50,9 @@ func (e Experiment) Check(path *field.Path, on landscape.Landscape) field.ErrorL
 	if p.problem != nil && len(errs) == 0 { // else it is reported at its field
 		errs = append(errs, field.Invalid(spec, p.action, p.problem.Error()))
 	}
-	if modes := modes(); p.mode == "" {
-		errs = append(errs, field.Required(spec.Child("mode"),
-			"must be one of "+strings.Trim(strings.ReplaceAll(fmt.Sprint(modes), " ", ", "), "[]")))
-	} else {
-		errs = append(errs, choice.Check(spec.Child("mode"), p.mode, modes)...)
+	errs = append(errs, checkMode(spec.Child("mode"), p.mode)...)
+	if n, is := e.object.(*v1alpha1.NetworkChaos); is && n.Spec.Target != nil {
+		errs = append(errs, checkMode(spec.Child("target", "mode"), n.Spec.Target.Mode)...)
 	}
 	if life, err := p.life(); err == nil && life < 0 { // else Chaos Mesh has reported it
 		errs = append(errs, field.Invalid(spec.Child("duration"), *p.duration, "must not be negative"))
@@ -66,10 +68,22 @@ func (e Experiment) Check(path *field.Path, on landscape.Landscape) field.ErrorL
 	return errs
 }
 
+func checkMode(path *field.Path, mode v1alpha1.SelectorMode) field.ErrorList {
+	if mode == "" {
+		return field.ErrorList{field.Required(path,
+			"must be one of "+strings.Trim(strings.ReplaceAll(fmt.Sprint(modes()), " ", ", "), "[]"))}
+	}
+	return choice.Check(path, mode, modes())
+}
+
 // clear says what Chaos Mesh refuses in our own words, where it would show how its code has read the value.
 func (e Experiment) clear(problem *field.Error, path *field.Path) *field.Error {
 	problem.Field = path.String() + fieldInFile(problem.Field)
-	text := fmt.Sprint(reflect.Indirect(reflect.ValueOf(problem.BadValue)))
+	value := reflect.Indirect(reflect.ValueOf(problem.BadValue))
+	if value.Kind() == reflect.Struct {
+		problem.BadValue = e.what() // nobody wants to read all of it
+	}
+	text := fmt.Sprint(value)
 	_, err := time.ParseDuration(text)
 	switch name := problem.Field[strings.LastIndex(problem.Field, ".")+1:]; {
 	case name == "value":

@@ -8,6 +8,7 @@ package chaosmesh
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/chaos-mesh/chaos-mesh/api/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/spelling"
@@ -22,14 +24,13 @@ import (
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
+//go:generate go run ./page ../../../docs/chaos-mesh.md
+
 // Experiment is an object of Chaos Mesh as it stands in a file, read strictly into Chaos Mesh's own Go type.
 type Experiment struct {
 	object client.Object
 	raw    json.RawMessage
 }
-
-// Kinds are the kinds of Chaos Mesh that a backend can carry out.
-func Kinds() []string { return []string{"HTTPChaos", "NetworkChaos", "PodChaos"} }
 
 // UnmarshalJSON reads an object of any kind of Chaos Mesh that harms something: the check says which of them can be
 // carried out. Another kind or version, fields that the kind does not have, and values of a wrong type are fit.Misfits.
@@ -41,7 +42,7 @@ func (e *Experiment) UnmarshalJSON(data []byte) error {
 	if want := v1alpha1.SchemeGroupVersion.String(); head.APIVersion != want {
 		return fit.Misfits{{Path: "apiVersion", Value: head.APIVersion, Remedy: fmt.Sprintf("must be %q", want)}}
 	}
-	kind, known := v1alpha1.AllKinds()[head.Kind]
+	kind, known := v1alpha1.AllKindsIncludeScheduleAndWorkflow()[head.Kind]
 	if !known {
 		return fit.Misfits{{Path: "kind", Value: head.Kind, Remedy: "must be " + alternatives(Kinds()),
 			Meant: spelling.Likeliest(head.Kind, Kinds())}}
@@ -57,13 +58,11 @@ func (e *Experiment) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, object); err != nil {
 		return fmt.Errorf("read the %s: %s", head.Kind, strings.TrimPrefix(err.Error(), "json: "))
 	}
+	if object.GetNamespace() == "" { // as kubectl does: its selectors mean pods of its namespace, if they name none
+		object.SetNamespace(metav1.NamespaceDefault)
+	}
 	e.object, e.raw = object, bytes.Clone(data)
 	return nil
-}
-
-// alternatives of which one is right, for a sentence.
-func alternatives(all []string) string {
-	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
 }
 
 // MarshalJSON writes the object as it was read.
@@ -94,10 +93,28 @@ func (e Experiment) kind() string {
 	return e.object.GetObjectKind().GroupVersionKind().Kind
 }
 
+// common is what the specs of all kinds have; nothing in that of a Schedule or a Workflow.
+type common struct {
+	Duration      *string
+	RemoteCluster string
+}
+
+func (e Experiment) common() common {
+	var parts struct{ Spec common }
+	_ = json.Unmarshal(e.raw, &parts) // it was read before
+	return parts.Spec
+}
+
+// On is the cluster where the experiment is carried out: this one, unless it names another as its remoteCluster.
+func (e Experiment) On(cluster string) string { return cmp.Or(e.common().RemoteCluster, cluster) }
+
 // Name of the experiment on a cluster is "chaos(cluster,kind action)".
 func (e Experiment) Name(cluster string) string {
-	return fmt.Sprintf("chaos(%s,%s)", cluster, strings.TrimSpace(e.kind()+" "+e.plan().action))
+	return fmt.Sprintf("chaos(%s,%s)", e.On(cluster), e.what())
 }
+
+// what it is: its kind and its action.
+func (e Experiment) what() string { return strings.TrimSpace(e.kind() + " " + e.plan().action) }
 
 // Needs what carries the experiment out. One that no fault of ours can be needs Chaos Mesh, and one that it cannot
 // prove either an ability of its own name, which no backend has: the check refuses it.
@@ -105,7 +122,7 @@ func (e Experiment) Needs() world.Ability {
 	p := e.plan()
 	switch {
 	case len(p.lacks) > 0 && p.mesh != nil:
-		return world.RunChaosMesh.For(fmt.Sprintf("%s with %s", e.kind(), p.words()))
+		return world.RunChaosMesh.For(strings.TrimSuffix(fmt.Sprintf("%s with %s", e.what(), p.words()), " with "))
 	case len(p.lacks) > 0:
 		return world.Ability(strings.TrimSuffix(fmt.Sprintf("do %s of Chaos Mesh with %s", e.kind(), p.words()),
 			" with "))
@@ -116,7 +133,7 @@ func (e Experiment) Needs() world.Ability {
 // Beyond is the field by which the experiment asks for what no fault of ours can do, such as "spec.loss"; empty when it
 // does not.
 func (e Experiment) Beyond() string {
-	if p := e.plan(); len(p.lacks) > 0 {
+	if p := e.plan(); len(p.lacks) > 0 && p.lacks[0].field != "" {
 		return "spec." + p.lacks[0].field
 	}
 	return ""
@@ -124,7 +141,7 @@ func (e Experiment) Beyond() string {
 
 // Inject carries the experiment out on a cluster. It ends after its duration, or with the heal.
 func (e Experiment) Inject(ctx context.Context, w world.World, cluster string) (world.Injection, error) {
-	p := e.plan()
+	p, cluster := e.plan(), e.On(cluster)
 	if p.mesh != nil {
 		begun, injection, err := p.mesh.inject(ctx, w, cluster, e)
 		if begun || err != nil {

@@ -3,6 +3,7 @@ package chaosmesh_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +62,7 @@ func parse(kind, spec string) (e chaosmesh.Experiment, err error) {
 
 const (
 	gardenlets = "selector: {namespaces: [garden], labelSelectors: {app: gardenlet}}, mode: all"
+	server     = "{namespaces: [shoot--p--alpha], labelSelectors: {app: kube-apiserver}}"
 	partition  = gardenlets + ", action: partition, direction: to, externalTargets: [garden]"
 )
 
@@ -69,7 +71,6 @@ type podSpy struct {
 	*worldtest.World
 	all    []any
 	pods   []types.UID
-	server string
 	heals  int
 	onHeal func() // called at every heal, if it is set
 }
@@ -101,23 +102,32 @@ func (s *podSpy) BreakPods(_ context.Context, cluster string, pods []types.UID, 
 
 func (s *podSpy) Parts(_ context.Context, cluster string, pods []corev1.Pod) (actors, targets []string, err error) {
 	for _, pod := range pods {
-		actors = append(actors, pod.Labels["app"]+"-"+cluster)
+		switch app := pod.Labels["app"]; app {
+		case "kube-apiserver":
+			actors, targets = append(actors, "control-planes-"+cluster), append(targets, "shoot/alpha")
+		case "unknown":
+		default:
+			actors = append(actors, app+"-"+cluster)
+		}
 	}
-	return actors, []string{s.server}, nil
+	slices.Sort(actors)
+	return slices.Compact(actors), targets, nil
 }
 
-// crowd makes pods on cluster a: two gardenlets and one other.
+// crowd makes pods on cluster a: two gardenlets and one other, an API server of a shoot and one that nobody knows.
 func crowd(t *testing.T) *podSpy {
 	t.Helper()
-	s := &podSpy{World: worldtest.New(t, "a"), server: "shoot/alpha"}
+	s := &podSpy{World: worldtest.New(t, "a")}
 	config, err := s.Connect("a")
 	must(t, err)
 	c, err := kubernetes.NewForConfig(config)
 	must(t, err)
-	for name, app := range map[string]string{"g-1": "gardenlet", "g-2": "gardenlet", "other": "extensions"} {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: name,
+	for name, app := range map[string]string{"garden/g-1": "gardenlet", "garden/g-2": "gardenlet",
+		"garden/other": "extensions", "shoot--p--alpha/server": "kube-apiserver", "default/x": "unknown"} {
+		namespace, name, _ := strings.Cut(name, "/")
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name,
 			Labels: map[string]string{"app": app}, Annotations: map[string]string{"name": name}}}
-		_, err := c.CoreV1().Pods("garden").Create(t.Context(), pod, metav1.CreateOptions{})
+		_, err := c.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{})
 		must(t, err)
 	}
 	return s
@@ -141,7 +151,34 @@ func TestChaosIsCarriedOut(t *testing.T) {
 				Jitter: 10 * time.Millisecond}}, 0},
 		"bandwidth": {"NetworkChaos",
 			one + ", action: bandwidth, bandwidth: {rate: 1mbps, limit: 100, buffer: 100}, externalTargets: [a]",
-			[]any{"extensions-a→a", wire.Bandwidth{Direction: wire.ToServer, BytesPerSecond: 1_000_000}}, 0},
+			[]any{"extensions-a→a", wire.Bandwidth{Direction: wire.ToServer, BytesPerSecond: 1_000_000, Burst: 100}}, 0},
+		"bandwidth with a peak": {"NetworkChaos", one + ", action: bandwidth, bandwidth: {rate: 8kbit, limit: 1, " +
+			"buffer: 5000, peakrate: 9000, minburst: 1500}, externalTargets: [a]", []any{
+			"extensions-a→a", wire.Bandwidth{Direction: wire.ToServer, BytesPerSecond: 1000, Burst: 5000},
+			"extensions-a→a", wire.Bandwidth{Direction: wire.ToServer, BytesPerSecond: 9000, Burst: 1500},
+		}, 0},
+		"loss": {"NetworkChaos", one + ", action: loss, loss: {loss: '25', correlation: '50'}, externalTargets: [a]",
+			[]any{"extensions-a→a", wire.Loss{Direction: wire.ToServer, Chance: wire.Chance{Percent: 25, Correlation: 50}}}, 0},
+		"all of netem": {"NetworkChaos", one + ", action: netem, delay: {latency: 1s, jitter: 1s, correlation: '9', " +
+			"reorder: {reorder: '5', correlation: '6', gap: 3}}, loss: {loss: '0'}, corrupt: {corrupt: '40'}, " +
+			"duplicate: {duplicate: '0.5'}, rate: {rate: 1kbps}, externalTargets: [a]", []any{
+			"extensions-a→a", wire.Latency{Direction: wire.ToServer, Delay: time.Second, Jitter: time.Second,
+				Correlation: 9, Overtaking: wire.Chance{Percent: 5, Correlation: 6}, Gap: 3},
+			"extensions-a→a", wire.Loss{Direction: wire.ToServer, Chance: wire.Chance{Percent: 40}},
+			"extensions-a→a", wire.Duplicate{Direction: wire.ToServer, Chance: wire.Chance{Percent: 0.5}},
+			"extensions-a→a", wire.Bandwidth{Direction: wire.ToServer, BytesPerSecond: 1000},
+		}, 0},
+		"to target pods": {"NetworkChaos", one + ", action: partition, target: {mode: all, selector: " + server + "}",
+			[]any{"extensions-a→shoot/alpha", wire.Cut{Direction: wire.ToServer}}, 0},
+		"from target pods": {"NetworkChaos",
+			one + ", action: partition, direction: from, target: {mode: all, selector: " + server + "}",
+			[]any{"extensions-a→shoot/alpha", wire.Cut{Direction: wire.ToClient}}, 0},
+		"from a server to target pods": {"NetworkChaos", "mode: all, selector: " + server + ", action: delay, " +
+			"delay: {latency: 1s}, target: {" + gardenlets + "}",
+			[]any{"gardenlet-a→shoot/alpha", wire.Latency{Direction: wire.ToClient, Delay: time.Second}}, 0},
+		"both ways between a server and target pods": {"NetworkChaos", "mode: all, selector: " + server +
+			", action: partition, direction: both, target: {" + gardenlets + "}",
+			[]any{"gardenlet-a→shoot/alpha", wire.Cut{Direction: wire.Both}}, 0},
 		"netem without targets": {"NetworkChaos", one + ", action: netem, delay: {latency: 1s}", []any{
 			"extensions-a→garden", wire.Latency{Direction: wire.ToServer, Delay: time.Second}, "extensions-a→cloud",
 			wire.Latency{Direction: wire.ToServer, Delay: time.Second},
@@ -156,6 +193,8 @@ func TestChaosIsCarriedOut(t *testing.T) {
 			[]any{"a", []string(nil), true}, 2},
 		"percent": {"PodChaos", gardenlets[:len(gardenlets)-3] + "fixed-percent, value: '50', action: pod-failure",
 			[]any{"a", []string(nil), true}, 1},
+		"percent, rounded up": {"PodChaos", "selector: {}, mode: fixed-percent, value: '34', action: pod-failure",
+			[]any{"a", []string(nil), true}, 2},
 		"random percent": {"PodChaos",
 			gardenlets[:len(gardenlets)-3] + "random-max-percent, value: '10', action: pod-failure",
 			[]any{"a", []string(nil), true}, 1},
@@ -187,28 +226,58 @@ func TestChaosIsCarriedOut(t *testing.T) {
 	}
 }
 
+// An experiment of another cluster is carried out there.
+func TestInject_RemoteCluster_IsElsewhere(t *testing.T) {
+	t.Parallel()
+	s, e := crowd(t), experimentOf(t, "PodChaos", "selector: {}, mode: all, action: pod-failure, remoteCluster: a")
+	if errs := e.Check(at, ground); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	_, err := e.Inject(t.Context(), s, "garden")
+	must(t, err)
+	if diff := cmp.Diff([]any{"a", []string(nil), true}, s.all); diff != "" ||
+		e.Name("garden") != "chaos(a,PodChaos pod-failure)" {
+		t.Errorf("%s (-want +got):\n%s", e.Name("garden"), diff)
+	}
+}
+
 func TestHTTPChaos(t *testing.T) {
 	t.Parallel()
-	servers := gardenlets + ", port: 6443"
-	for spec, want := range map[string]link.Fault{
-		servers + ", target: Request, method: POST, path: /api/*, abort: true": requests.Abort{
-			Match: kubeapi.Match{Method: "POST", Path: "/api/*"}, At: requests.Before},
-		servers + ", target: Response, abort: true": requests.Abort{At: requests.After},
-		servers + ", target: Response, delay: 2s": requests.Delay{
-			Delay: metav1.Duration{Duration: 2 * time.Second}, At: requests.After},
+	const servers = "mode: all, selector: " + server + ", port: 6443, "
+	for spec, want := range map[string][]link.Fault{
+		"target: Request, method: POST, path: /api/*, request_headers: {a: b}, abort: true, delay: 1s": {requests.Abort{
+			Match: kubeapi.Match{Method: "POST", Path: "/api/*", Headers: map[string]string{"a": "b"}}, At: requests.Before}},
+		"target: Response, abort: true, code: 404, response_headers: {a: b}": {requests.Abort{At: requests.After,
+			Answers: requests.Answers{Code: 404, Headers: map[string]string{"a": "b"}}}},
+		"target: Response, delay: 2s": {requests.Delay{Delay: metav1.Duration{Duration: 2 * time.Second},
+			At: requests.After}},
+		"target: Request, code: 404, replace: {path: /a, method: GET, queries: {q: r}, headers: {h: i}, body: eA==, " +
+			"code: 500}": {requests.Rewrite{At: requests.Before, Replace: requests.Replacement{Path: "/a", Method: "GET",
+			Queries: map[string]string{"q": "r"}, Headers: map[string]string{"h": "i"}, Body: []byte("x")}}},
+		"target: Request, patch: {queries: [[q, r]], headers: [[h, i]], body: {type: JSON, value: '{}'}}": {requests.Rewrite{
+			At: requests.Before, Patch: requests.Patch{Queries: [][2]string{{"q", "r"}}, Headers: [][2]string{{"h", "i"}},
+				Body: json.RawMessage("{}")}}},
+		"target: Response, code: 200, delay: 1s, replace: {code: 500, path: /x}, patch: {headers: [[h, i]]}": {
+			requests.Rewrite{At: requests.After, Answers: requests.Answers{Code: 200},
+				Replace: requests.Replacement{Code: 500}, Patch: requests.Patch{Headers: [][2]string{{"h", "i"}}}},
+			requests.Delay{At: requests.After, Answers: requests.Answers{Code: 200},
+				Delay: metav1.Duration{Duration: time.Second}},
+		},
 	} {
-		s, f := crowd(t), experimentOf(t, "HTTPChaos", spec)
+		s, f := crowd(t), experimentOf(t, "HTTPChaos", servers+spec)
 		if errs := f.Check(at, ground); len(errs) > 0 {
 			t.Fatal(errs)
 		}
 		_, err := f.Inject(t.Context(), s, "a")
 		must(t, err)
 		actors := landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}}}.Actors()
-		if len(s.all) != 2*len(actors) || s.all[0] != actors[0]+"→shoot/alpha" {
-			t.Errorf("harmed %v", s.all)
+		if len(s.all) != 2*len(actors)*len(want) || s.all[0] != actors[0]+"→shoot/alpha" {
+			t.Fatalf("harmed %v", s.all)
 		}
-		if diff := cmp.Diff(want, s.all[1]); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+		for i := range want {
+			if diff := cmp.Diff(want[i], s.all[2*i+1]); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", spec, diff)
+			}
 		}
 	}
 }
@@ -223,9 +292,42 @@ func TestPodKill(t *testing.T) {
 		t.Errorf("%d pods were deleted", injection.Hits())
 	}
 	must(t, injection.Heal(t.Context()))
-	if _, err := experimentOf(t, "PodChaos", gardenlets+", action: pod-kill").Inject(t.Context(), s, "a"); err == nil ||
-		!strings.Contains(err.Error(), "the selector finds none") {
-		t.Errorf("got %v", err)
+}
+
+// An experiment that selects no pods, or is to part them from none, hits nothing. One whose pods no link leads to would
+// hit nothing either, although it selects some: that is refused.
+func TestInject_NothingToHit_HasNoHits(t *testing.T) {
+	t.Parallel()
+	const none = "{labelSelectors: {app: none}}"
+	for _, c := range [][2]string{
+		{"PodChaos", "mode: all, action: pod-kill, selector: " + none},
+		{"PodChaos", "mode: one, action: pod-failure, selector: {pods: {garden: [none]}}"},
+		{"PodChaos", "mode: fixed, value: '3', action: container-kill, containerNames: [c], selector: " + none},
+		{"NetworkChaos", "mode: all, action: partition, selector: " + none},
+		{"NetworkChaos", gardenlets + ", action: partition, target: {mode: all, selector: " + none + "}"},
+		{"HTTPChaos", "mode: all, port: 6443, target: Request, abort: true, selector: " + none},
+	} {
+		s := crowd(t)
+		injection, err := experimentOf(t, c[0], c[1]).Inject(t.Context(), s, "a")
+		must(t, err)
+		if injection.Hits() != 0 || len(s.all) != 0 {
+			t.Errorf("%s: %d hits, %v", c, injection.Hits(), s.all)
+		}
+		must(t, injection.Heal(t.Context()))
+	}
+	for want, c := range map[string][2]string{
+		"find the links of 1 pods of cluster \"a\": there is none; links lead from actors to API servers of clusters and " +
+			"shoots, and to the cloud: select such pods, or name externalTargets": {"NetworkChaos",
+			"selector: {namespaces: [default]}, mode: all, action: partition"},
+		"find the links of 2 pods": {"NetworkChaos",
+			gardenlets + ", action: partition, target: {mode: all, selector: {labelSelectors: {app: extensions}}}"},
+		"find the API servers of shoots in 2 pods of cluster \"a\": there is none": {"HTTPChaos",
+			gardenlets + ", port: 6443, target: Request, abort: true"},
+	} {
+		if _, err := experimentOf(t, c[0], c[1]).Inject(t.Context(), crowd(t), "a"); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", c, err, want)
+		}
 	}
 }
 
@@ -237,52 +339,41 @@ func TestChaosEnds(t *testing.T) {
 	s.onHeal = func() { healed <- struct{}{} }
 	injection, err := experimentOf(t, "NetworkChaos", partition+", duration: 10ms").Inject(t.Context(), s, "a")
 	must(t, err)
-	for range 2 { // two actors
-		select {
-		case <-healed:
-		case <-time.After(patience):
-			t.Fatal("it does not end")
-		}
+	select {
+	case <-healed:
+	case <-time.After(patience):
+		t.Fatal("it does not end")
 	}
 	must(t, injection.Heal(t.Context()))
-	if s.heals != 2 {
+	if s.heals != 1 {
 		t.Errorf("healed %d times", s.heals)
 	}
 }
 
-// What our faults cannot do is an ability that no backend of ours has, and has a name.
+// What links and processes cannot do is an ability that only Chaos Mesh has, or none, and has a name.
 func TestChaosThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string][2]string{
-		"do what only Chaos Mesh can: NetworkChaos with loss": {"NetworkChaos",
-			gardenlets + ", action: loss, loss: {loss: '25'}"},
-		"do NetworkChaos of Chaos Mesh with action duplicate": {"NetworkChaos",
-			gardenlets + ", action: duplicate, duplicate: {duplicate: '25'}"},
-		"do what only Chaos Mesh can: NetworkChaos with corrupt": {"NetworkChaos",
-			gardenlets + ", action: netem, corrupt: {corrupt: '25'}, delay: {latency: 1s}"},
-		"do what only Chaos Mesh can: NetworkChaos with target pods": {"NetworkChaos",
-			gardenlets + ", action: partition, target: {selector: {}, mode: all}"},
+		"do what only Chaos Mesh can: NetworkChaos loss with device": {"NetworkChaos",
+			gardenlets + ", action: loss, loss: {loss: '25'}, device: eth1"},
+		"do what only Chaos Mesh can: NetworkChaos bandwidth with device, targetDevice": {"NetworkChaos", gardenlets +
+			", action: bandwidth, bandwidth: {rate: 1mbps, limit: 1, buffer: 1}, device: eth1, targetDevice: eth2"},
 		"do NetworkChaos of Chaos Mesh with device": {"NetworkChaos", partition + ", device: eth0"},
 		"do NetworkChaos of Chaos Mesh with no delay": {"NetworkChaos",
 			gardenlets + ", action: delay"},
-		"do what only Chaos Mesh can: NetworkChaos with reorder, correlation": {"NetworkChaos",
-			gardenlets + ", action: delay, delay: {latency: 1s, correlation: '5', reorder: {reorder: '5', gap: 1}}"},
-		"do HTTPChaos of Chaos Mesh with replace": {"HTTPChaos",
-			gardenlets + ", port: 6443, target: Response, replace: {code: 500}"},
-		"do HTTPChaos of Chaos Mesh with port 80": {"HTTPChaos",
+		"do what only Chaos Mesh can: HTTPChaos abort with port 80, where links lead to 6443 only": {"HTTPChaos",
 			gardenlets + ", port: 80, target: Request, abort: true"},
-		"do HTTPChaos of Chaos Mesh with code, request_headers": {"HTTPChaos",
-			gardenlets + ", port: 6443, target: Response, abort: true, code: 200, request_headers: {a: b}"},
 		"do HTTPChaos of Chaos Mesh with no action": {"HTTPChaos",
 			gardenlets + ", port: 6443, target: Response"},
-		"do PodChaos of Chaos Mesh with remoteCluster": {"PodChaos",
-			gardenlets + ", action: pod-kill, remoteCluster: far"},
 		"do PodChaos of Chaos Mesh with action pod-nap": {"PodChaos", gardenlets + ", action: pod-nap"},
-		"do IOChaos of Chaos Mesh": {"IOChaos",
-			gardenlets + ", action: latency, volumePath: /data"},
-		"do StressChaos of Chaos Mesh": {"StressChaos", gardenlets},
-		"do TimeChaos of Chaos Mesh": {"TimeChaos",
-			gardenlets + ", timeOffset: -10m"},
+		"do IOChaos of Chaos Mesh with action nap":      {"IOChaos", gardenlets + ", action: nap, volumePath: /data"},
+		"do what only Chaos Mesh can: IOChaos latency":  {"IOChaos", gardenlets + ", action: latency, volumePath: /data"},
+		"do what only Chaos Mesh can: StressChaos cpu":  {"StressChaos", gardenlets + ", stressors: {cpu: {workers: 1}}"},
+		"do what only Chaos Mesh can: StressChaos memory": {"StressChaos",
+			gardenlets + ", stressors: {memory: {workers: 1}}"},
+		"do what only Chaos Mesh can: TimeChaos":          {"TimeChaos", gardenlets + ", timeOffset: -10m"},
+		"do what only Chaos Mesh can: BlockChaos delay":   {"BlockChaos", gardenlets + ", action: delay, volumeName: v"},
+		"do what only Chaos Mesh can: JVMChaos exception": {"JVMChaos", gardenlets + ", action: exception"},
 	} {
 		f := experimentOf(t, c[0], c[1])
 		if string(f.Needs()) != want {
@@ -300,22 +391,30 @@ func TestChaosThatNobodyCanDo(t *testing.T) {
 	t.Parallel()
 	const (
 		podActions     = "must be pod-kill, container-kill or pod-failure"
-		networkActions = "must be partition, delay, bandwidth or netem, or where there is Chaos Mesh loss or corrupt"
+		networkActions = "must be partition, delay, loss, duplicate, corrupt, bandwidth or netem"
+		kinds          = "must be BlockChaos, HTTPChaos, IOChaos, JVMChaos, NetworkChaos, PodChaos, StressChaos or TimeChaos"
 		leaveOut       = "no backend can do it in this experiment; leave it out"
 	)
 	for want, c := range map[string][2]string{
-		`fault.object.kind: Invalid value: "IOChaos": no backend can do it; must be HTTPChaos, NetworkChaos or PodChaos`: {
-			"IOChaos", gardenlets + ", action: latency, volumePath: /data"},
-		`fault.object.kind: Invalid value: "TimeChaos": no backend can do it; must be HTTPChaos, NetworkChaos or PodChaos`: {
-			"TimeChaos", gardenlets + ", timeOffset: -10m"},
+		`fault.object.kind: Invalid value: "DNSChaos": no backend can do it: Chaos Mesh is installed without its DNS ` +
+			`server; ` + kinds: {"DNSChaos", gardenlets + ", action: error"},
+		`fault.object.kind: Invalid value: "Schedule": no backend can do it: give its experiment as a fault, for each time ` +
+			`at which it is to begin; ` + kinds: {"Schedule", "schedule: '@daily', type: PodChaos"},
+		`fault.object.spec.action: Invalid value: "nap": no backend can do it; must be latency, fault, attrOverride or ` +
+			`mistake`: {"IOChaos", gardenlets + ", action: nap, volumePath: /data"},
+		`fault.object.spec.target.mode: Unsupported value: "most": supported values: "one", "all", "fixed", ` +
+			`"fixed-percent", "random-max-percent"`: {"NetworkChaos",
+			gardenlets + ", action: partition, target: {mode: most, selector: {}}"},
+		`fault.object.spec.remoteCluster: Unsupported value: "far": supported values: "garden", "a"`: {
+			"PodChaos", gardenlets + ", action: pod-kill, remoteCluster: far"},
+		`fault.object.spec: Invalid value: "loss": loss "130": must be a percentage from 0 to 100, such as "25"`: {
+			"NetworkChaos", gardenlets + ", action: loss, loss: {loss: '130'}"},
 		`fault.object.spec.action: Required value: ` +
 			podActions: {"PodChaos", gardenlets},
 		`fault.object.spec.action: Invalid value: "pod-nap": no backend can do it; ` +
 			podActions: {"PodChaos", gardenlets + ", action: pod-nap"},
 		`fault.object.spec.mode: Required value: must be one of one, all, fixed, fixed-percent, random-max-percent`: {
 			"PodChaos", "selector: {}, action: pod-kill"},
-		`fault.object.spec.remoteCluster: Forbidden: ` +
-			leaveOut: {"PodChaos", gardenlets + ", action: pod-kill, remoteCluster: far"},
 		`fault.object.spec.action: Required value: ` +
 			networkActions: {"NetworkChaos", gardenlets},
 		`fault.object.spec.action: Invalid value: "nap": no backend can do it; ` +
@@ -324,21 +423,18 @@ func TestChaosThatNobodyCanDo(t *testing.T) {
 			"NetworkChaos", gardenlets + ", action: delay"},
 		`fault.object.spec.loss: Required value: action "loss" needs it`: {
 			"NetworkChaos", gardenlets + ", action: loss"},
-		`fault.object.spec.delay: Required value: action "netem" needs it, or a rate`: {
+		`fault.object.spec.delay: Required value: action "netem" needs it, or a rate, loss, duplicate or ` +
+			`corrupt`: {
 			"NetworkChaos", gardenlets + ", action: netem"},
-		`fault.object.spec.action: Invalid value: "duplicate": no backend can do it; ` +
-			networkActions: {"NetworkChaos", gardenlets + ", action: duplicate, duplicate: {duplicate: '25'}"},
-		`fault.object.spec.duplicate: Forbidden: ` +
-			leaveOut: {"NetworkChaos", gardenlets + ", action: netem, duplicate: {duplicate: '25'}, delay: {latency: 1s}"},
 		`fault.object.spec.device: Forbidden: ` +
 			leaveOut: {"NetworkChaos", partition + ", device: eth0"},
-		`fault.object.spec.loss: Forbidden: ` +
-			leaveOut: {"NetworkChaos", gardenlets + ", action: loss, loss: {loss: '25'}, externalTargets: [garden]"},
-		`fault.object.spec.port: Invalid value: 80: no backend can do it; must be 6443, the port of shoots' API servers`: {
-			"HTTPChaos", gardenlets + ", port: 80, target: Request, abort: true"},
-		`fault.object.spec.replace: Forbidden: ` +
-			leaveOut: {"HTTPChaos", gardenlets + ", port: 6443, target: Response, replace: {code: 500}"},
-		`fault.object.spec: Invalid value: "no action": must have abort: true or a delay`: {
+		`fault.object.spec: Invalid value: "patch": patch.headers ["a"]: must be a name and a value, such as ["a", "b"]`: {
+			"HTTPChaos", gardenlets + ", port: 6443, target: Response, patch: {headers: [[a]]}"},
+		`fault.object.spec: Invalid value: "patch": patch.body.type "XML": must be JSON`: {"HTTPChaos", gardenlets +
+			", port: 6443, target: Response, patch: {body: {type: XML, value: '<'}}"},
+		`fault.object.spec: Invalid value: "Rewrite()": nothing to replace or to patch is given`: {"HTTPChaos", gardenlets +
+			", port: 6443, target: Response, replace: {path: /a}"},
+		`fault.object.spec: Invalid value: "no action": must have abort: true, a delay, replace or patch`: {
 			"HTTPChaos", gardenlets + ", port: 6443, target: Response"},
 	} {
 		errs := experimentOf(t, c[0], c[1]).Check(at, ground)
@@ -361,10 +457,8 @@ func TestChaosThatNobodyCanDo(t *testing.T) {
 func TestChaosBeyondLinks(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string][2]string{
-		"spec.loss": {"NetworkChaos", gardenlets + ", action: loss, loss: {loss: '25'}"},
-		"spec.delay.reorder": {"NetworkChaos",
-			gardenlets + ", action: delay, delay: {latency: 1s, reorder: {reorder: '5', gap: 1}}"},
-		"": {"NetworkChaos", partition},
+		"spec.device": {"NetworkChaos", gardenlets + ", action: loss, loss: {loss: '25'}, device: eth1"},
+		"":            {"NetworkChaos", partition},
 	} {
 		f := experimentOf(t, c[0], c[1])
 		if errs := f.Check(at, ground); len(errs) > 0 {
@@ -429,9 +523,9 @@ func TestCheckChaos(t *testing.T) {
 		}
 	}
 	for want, c := range map[string][2]string{
-		`kind: is "Schedule"; must be HTTPChaos, NetworkChaos or PodChaos`: {"Schedule", "schedule: daily"},
-		`kind: is "Pod"; must be HTTPChaos, NetworkChaos or PodChaos`:      {"Pod", ""},
-		`spec.modus: unknown field; did you mean "mode"?`:                  {"PodChaos", "modus: one"},
+		`kind: is "Pod"; must be BlockChaos, HTTPChaos, IOChaos, JVMChaos, NetworkChaos, PodChaos, StressChaos or ` +
+			`TimeChaos`: {"Pod", ""},
+		`spec.modus: unknown field; did you mean "mode"?`: {"PodChaos", "modus: one"},
 	} {
 		if _, err := parse(c[0], c[1]); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", c, err, want)

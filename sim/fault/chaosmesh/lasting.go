@@ -30,6 +30,11 @@ func lasting(ctx context.Context, i world.Injection, life time.Duration) world.I
 	}}
 }
 
+// nothing is what an experiment does that selects no pod: it hits nothing, which is for the verdict to say.
+func nothing() world.Injection {
+	return world.Injection{Heal: func(context.Context) error { return nil }, Hits: func() int { return 0 }}
+}
+
 // together makes one injection of several.
 func together(all []world.Injection) world.Injection {
 	return world.Injection{

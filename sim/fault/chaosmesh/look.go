@@ -44,7 +44,7 @@ func podsApplied(spec *v1alpha1.PodChaosSpec) *applied {
 		v1alpha1.PodKillAction: gone, v1alpha1.ContainerKillAction: restarted(spec.ContainerNames),
 		v1alpha1.PodFailureAction: otherImage,
 	}
-	if spec.RemoteCluster != "" || looks[spec.Action] == nil {
+	if looks[spec.Action] == nil {
 		return nil
 	}
 	return &applied{
@@ -53,16 +53,22 @@ func podsApplied(spec *v1alpha1.PodChaosSpec) *applied {
 	}
 }
 
-// networkApplied leaves to Chaos Mesh what connections from the victims show. They show neither rates nor duplicates;
-// external targets are other clusters here, which only links know.
-func networkApplied(spec *v1alpha1.NetworkChaosSpec) *applied {
+// networkApplied leaves to Chaos Mesh what connections from the victims show. They show neither rates nor duplicates,
+// which links do, unless they lack something; then the records say whether there are hits. External targets are other
+// clusters here, which only links know.
+func networkApplied(spec *v1alpha1.NetworkChaosSpec, linksLack bool) *applied {
 	slowest, visible := slowness(spec)
-	if !visible || spec.RemoteCluster != "" || len(spec.ExternalTargets) > 0 || spec.Bandwidth != nil ||
-		spec.Rate != nil || spec.Duplicate != nil ||
+	if spec.Action == v1alpha1.BandwidthAction || spec.Rate != nil || spec.Duplicate != nil ||
 		spec.PartitionBehavior == v1alpha1.RejectPartitionBehavior {
+		visible = false
+	}
+	if !visible && !linksLack || len(spec.ExternalTargets) > 0 {
 		return nil
 	}
-	a := &applied{selectors: []v1alpha1.PodSelector{spec.PodSelector}, look: knock(slowest), network: true, lasting: true}
+	a := &applied{selectors: []v1alpha1.PodSelector{spec.PodSelector}, network: true, lasting: true}
+	if visible {
+		a.look = knock(slowest)
+	}
 	if spec.Target != nil {
 		a.selectors = append(a.selectors, *spec.Target)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -39,7 +40,7 @@ const forcedFinalizer = "chaos-mesh.chaos-mesh.org/cleanFinalizer"
 // applied says how an experiment is left to Chaos Mesh: whom it may harm, and how a probe of ours sees that it does.
 type applied struct {
 	selectors []v1alpha1.PodSelector // of all pods that it may have to do with
-	look      look
+	look      look                   // nil where only the records of Chaos Mesh show its hits
 	// network harms no pod in the network of its node.
 	network bool
 	// lasting harm is over with the heal; other harm is done once.
@@ -77,9 +78,11 @@ func (a *applied) inject(ctx context.Context, w world.World, cluster string, e E
 	if m.client, err = meshClient(config); err != nil {
 		return false, world.Injection{}, err
 	}
-	if err := m.remember(ctx); err != nil {
-		return false, world.Injection{}, err
+	if selected, err := m.remember(ctx); err != nil || !selected {
+		return !selected && err == nil, nothing(), err
 	}
+	// The cluster is the remote one already.
+	reflect.ValueOf(m.object).Elem().FieldByName("Spec").FieldByName("RemoteCluster").SetString("")
 	injection, err := m.begin(ctx)
 	return err == nil, injection, err
 }
@@ -112,31 +115,28 @@ func meshClient(config *rest.Config) (client.Client, error) {
 	return c, nil
 }
 
-// remember the pods that may be harmed, as they are before. Those in the network of their node are refused: Chaos Mesh
-// would wait for ever.
-func (m *meshed) remember(ctx context.Context) error {
+// remember the pods that may be harmed, as they are before, and say whether each selector finds some: without them
+// Chaos Mesh would wait for ever. Those in the network of their node are refused for the same reason.
+func (m *meshed) remember(ctx context.Context) (selected bool, _ error) {
 	m.before = map[types.NamespacedName]corev1.Pod{}
 	for _, selector := range m.selectors {
 		pods, err := choosable(ctx, m.world, m.cluster, selector)
-		if err != nil {
-			return err
+		if err != nil || len(pods) == 0 {
+			return false, err
 		}
 		for _, pod := range pods {
 			if m.network && pod.Spec.HostNetwork {
-				return fmt.Errorf("select the pods of cluster %q: pod %s/%s is in the network of its node (hostNetwork), which "+
-					"Chaos Mesh does not harm: select others",
+				return false, fmt.Errorf("select the pods of cluster %q: pod %s/%s is in the network of its node (hostNetwork), "+
+					"which Chaos Mesh does not harm: select others",
 					m.cluster, pod.Namespace, pod.Name)
 			}
 			m.before[client.ObjectKeyFromObject(&pod)] = pod
 		}
 	}
-	return nil
+	return true, nil
 }
 
 func (m *meshed) begin(ctx context.Context) (world.Injection, error) {
-	if m.object.GetNamespace() == "" {
-		m.object.SetNamespace(metav1.NamespaceDefault)
-	}
 	if err := m.create(ctx); err != nil {
 		err = fmt.Errorf("create %s: %w", m, err)
 		if apierrors.IsAlreadyExists(err) { // it is somebody else's
@@ -150,6 +150,10 @@ func (m *meshed) begin(ctx context.Context) (world.Injection, error) {
 		_ = m.read(ctx) // for what it says last
 		err = fmt.Errorf("wait until Chaos Mesh has begun %s: %w; %s", m, err, m.standing())
 		return world.Injection{}, errors.Join(err, m.end(ctx))
+	}
+	if m.look == nil {
+		hits := len(m.victims())
+		return world.Injection{Heal: m.end, Hits: func() int { return hits }}, nil
 	}
 	w := m.watch(ctx)
 	w.await(ctx)

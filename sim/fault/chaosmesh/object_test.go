@@ -88,8 +88,8 @@ func (w *meshWorld) play(t *testing.T, namespace string, p part) {
 	go func() {
 		defer close(done)
 		_ = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-			pods, networks := &v1alpha1.PodChaosList{}, &v1alpha1.NetworkChaosList{}
-			for _, list := range []crclient.ObjectList{pods, networks} {
+			pods, networks, busy := &v1alpha1.PodChaosList{}, &v1alpha1.NetworkChaosList{}, &v1alpha1.StressChaosList{}
+			for _, list := range []crclient.ObjectList{pods, networks, busy} {
 				if err := w.client.List(ctx, list, crclient.InNamespace(namespace)); err != nil {
 					return false, nil // the test is ending
 				}
@@ -99,6 +99,12 @@ func (w *meshWorld) play(t *testing.T, namespace string, p part) {
 			}
 			for i := range networks.Items {
 				w.reconcile(ctx, t, p, &networks.Items[i], networks.Items[i].Spec.Selector)
+			}
+			for i := range busy.Items {
+				if remote := busy.Items[i].Spec.RemoteCluster; remote != "" {
+					t.Errorf("the object is to be carried out in cluster %q, where it is already", remote)
+				}
+				w.reconcile(ctx, t, p, &busy.Items[i], busy.Items[i].Spec.Selector)
 			}
 			return false, nil
 		})
@@ -237,7 +243,8 @@ func TestChaosMesh(t *testing.T) {
 	must(t, clientgoscheme.AddToScheme(scheme))
 	must(t, v1alpha1.AddToScheme(scheme))
 	config := apiservertest.Start(t, apiservertest.Options{
-		CRDs: definitions(t, "podchaos", "networkchaos"), Flags: []string{"--disable-admission-plugins=ServiceAccount"},
+		CRDs:  definitions(t, "podchaos", "networkchaos", "stresschaos"),
+		Flags: []string{"--disable-admission-plugins=ServiceAccount"},
 	})
 	client, err := crclient.New(config, crclient.Options{Scheme: scheme})
 	must(t, err)
@@ -259,6 +266,10 @@ func TestChaosMesh(t *testing.T) {
 		"pod-failure": {"PodChaos", "action: pod-failure", part{harm: w.report(otherwise("pause", "containerd://2")),
 			undo: w.report(otherwise("own", "containerd://3"))}, 2},
 		"partition": {"NetworkChaos", "action: partition", part{harm: cut, undo: mend}, 2},
+		// No probe sees these: the records count.
+		"stress": {"StressChaos", "stressors: {cpu: {workers: 1}}, remoteCluster: a", part{}, 2},
+		"device": {"NetworkChaos", "action: bandwidth, bandwidth: {rate: 1mbps, limit: 1, buffer: 1}, device: eth1", part{},
+			2},
 		"loss": {"NetworkChaos", "action: loss, loss: {loss: '50'}", part{harm: w.network(func(pod types.UID) {
 			w.slow[pod] = time.Second
 		}), undo: mend}, 2},
@@ -296,6 +307,16 @@ func TestChaosMesh(t *testing.T) {
 			}
 		})
 	}
+	t.Run("nobody-selected", func(t *testing.T) {
+		t.Parallel()
+		must(t, client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "empty"}}))
+		injection, err := meshed(t, "empty", "StressChaos", "stressors: {cpu: {workers: 1}}").Inject(t.Context(), w, "a")
+		must(t, err)
+		if left := w.experiments(t, "empty"); left != 0 || injection.Hits() != 0 {
+			t.Errorf("%d objects of Chaos Mesh, %d hits", left, injection.Hits())
+		}
+		must(t, injection.Heal(t.Context()))
+	})
 	t.Run("refused", func(t *testing.T) { testMeshRefusals(t, w) })
 }
 
@@ -352,8 +373,9 @@ func meshed(t *testing.T, namespace, kind, spec string) chaosmesh.Experiment {
 
 func (w *meshWorld) experiments(t *testing.T, namespace string) int {
 	t.Helper()
-	pods, networks := &v1alpha1.PodChaosList{}, &v1alpha1.NetworkChaosList{}
+	pods, networks, busy := &v1alpha1.PodChaosList{}, &v1alpha1.NetworkChaosList{}, &v1alpha1.StressChaosList{}
+	must(t, w.client.List(t.Context(), busy, crclient.InNamespace(namespace)))
 	must(t, w.client.List(t.Context(), pods, crclient.InNamespace(namespace)))
 	must(t, w.client.List(t.Context(), networks, crclient.InNamespace(namespace)))
-	return len(pods.Items) + len(networks.Items)
+	return len(pods.Items) + len(networks.Items) + len(busy.Items)
 }

@@ -36,7 +36,7 @@ func (e Experiment) plan() plan {
 	case *v1alpha1.HTTPChaos:
 		p = planHTTP(object)
 	default:
-		p = plan{lacks: []lack{{}}} // the kind itself
+		p = planMesh(e)
 	}
 	return p
 }

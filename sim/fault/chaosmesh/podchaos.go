@@ -17,7 +17,6 @@ import (
 func planPod(c *v1alpha1.PodChaos) plan {
 	spec := &c.Spec
 	p := plan{action: string(spec.Action), mode: spec.Mode, needs: world.BreakPods, mesh: podsApplied(spec)}
-	p.lack("remoteCluster", "remoteCluster", spec.RemoteCluster != "")
 	switch spec.Action {
 	case v1alpha1.PodKillAction:
 		p.inject = func(ctx context.Context, w world.World, cluster string) (world.Injection, error) {
@@ -33,7 +32,7 @@ func planPod(c *v1alpha1.PodChaos) plan {
 			return breakPods(ctx, w, cluster, v1alpha1.ContainerSelector{PodSelector: spec.PodSelector}, true)
 		}
 	default:
-		p.lackAction(p.action, "pod-kill, container-kill or pod-failure")
+		p.lackAction(p.action, actionsOf("PodChaos"))
 	}
 	return p
 }
@@ -70,8 +69,8 @@ func deletePods(ctx context.Context, w world.World, cluster string, spec *v1alph
 func breakPods(ctx context.Context, w world.World, cluster string, s v1alpha1.ContainerSelector,
 	keepDown bool) (world.Injection, error) {
 	pods, err := choose(ctx, w, cluster, s.PodSelector)
-	if err != nil {
-		return world.Injection{}, err
+	if err != nil || len(pods) == 0 {
+		return nothing(), err
 	}
 	var uids []types.UID
 	for _, pod := range pods {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chaos-mesh/chaos-mesh/api/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -31,7 +32,7 @@ func choose(ctx context.Context, w world.World, cluster string, s v1alpha1.PodSe
 	return drawn(pods, s)
 }
 
-// choosable are the pods of a cluster that a selector finds, whatever its mode; at least one.
+// choosable are the pods of a cluster that a selector finds, whatever its mode.
 func choosable(ctx context.Context, w world.World, cluster string, s v1alpha1.PodSelector) ([]corev1.Pod, error) {
 	config, err := w.Connect(cluster)
 	if err != nil {
@@ -44,9 +45,6 @@ func choosable(ctx context.Context, w world.World, cluster string, s v1alpha1.Po
 	pods, err := selected(ctx, client, s.Selector)
 	if err != nil {
 		return nil, fmt.Errorf("select the pods of cluster %q: %w", cluster, err)
-	}
-	if len(pods) == 0 {
-		return nil, fmt.Errorf("select the pods of cluster %q: the selector finds none", cluster)
 	}
 	return pods, nil
 }
@@ -86,11 +84,12 @@ func named(ctx context.Context, client kubernetes.Interface, wanted map[string][
 	var found []corev1.Pod
 	for namespace, names := range wanted {
 		for _, name := range names {
-			pod, err := client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
-			if err != nil {
+			switch pod, err := client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{}); {
+			case err == nil:
+				found = append(found, *pod)
+			case !apierrors.IsNotFound(err):
 				return nil, err
 			}
-			found = append(found, *pod)
 		}
 	}
 	return found, nil
@@ -135,6 +134,9 @@ func drawn(pods []corev1.Pod, s v1alpha1.PodSelector) ([]corev1.Pod, error) {
 		_, _ = io.WriteString(seed, pod.Namespace+"/"+pod.Name+"\n")
 	}
 	dice := rand.New(rand.NewPCG(seed.Sum64(), 0))
+	if len(pods) == 0 {
+		return nil, nil
+	}
 	number, err := howMany(len(pods), s, dice)
 	if err != nil {
 		return nil, err
@@ -165,9 +167,12 @@ func howMany(of int, s v1alpha1.PodSelector, dice *rand.Rand) (int, error) {
 	case v1alpha1.FixedMode:
 		return min(value, of), nil
 	case v1alpha1.FixedPercentMode:
-		return max(1, of*value/100), nil
-	case v1alpha1.RandomMaxPercentMode:
-		return max(1, of*(1+dice.IntN(value))/100), nil
+		return atLeast(of, value), nil
+	case v1alpha1.RandomMaxPercentMode: // Chaos Mesh may choose none, too, which would be no experiment
+		return atLeast(of, 1+dice.IntN(value)), nil
 	}
 	return 0, fmt.Errorf("mode %q: must be one of %v", s.Mode, modes())
 }
+
+// atLeast is a percentage of a number, rounded up.
+func atLeast(of, percent int) int { return (of*percent + 99) / 100 }
