@@ -119,6 +119,7 @@ breaks things on purpose, and judges each run from what was recorded.`,
 	add(forScenarios,
 		run.NewRunCommand(backends, files), authoring.NewScenariosCommand(files), authoring.NewInitCommand(files),
 		run.NewValidateCommand(backends, files), run.NewPlanCommand(backends, files), authoring.NewSchemaCommand(files),
+		authoring.NewChaosCommand(files),
 		contract.NewCommand(builtAs, files),
 	)
 	add(forResults, run.NewJudgeCommand(), run.NewReportCommand(), run.NewProfileCommand(), run.NewTrendCommand(),
