@@ -19,6 +19,7 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
 	gardenlet "github.com/transplant-sim/transplant/controllers/controlplane/contract"
+	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
 	"github.com/transplant-sim/transplant/sim/contract"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
@@ -86,8 +87,8 @@ func (u *universe) arrive(ctx context.Context, at *side) error {
 			return err
 		}
 	}
-	if _, err := u.admin.Records(u.zone).Put(ctx, &cloud.RecordSet{
-		Name: fmt.Sprintf("owner.%s.%s.%s", u.shoot, environment.Project, environment.Domain), Type: cloud.RecordTXT, TTL: 1,
+	record := fmt.Sprintf("owner.%s.%s.%s", u.shoot, environment.Project, environment.Domain)
+	if _, err := u.admin.Records(u.zone).Put(ctx, &cloud.RecordSet{Name: record, Type: cloud.RecordTXT, TTL: 1,
 		Values: []string{fmt.Sprintf("owner=%s epoch=%d seed=%s", at.name, u.epoch, at.name)},
 	}, cloud.If{}); err != nil {
 		return fmt.Errorf("write the owner record of %q: %w", u.shoot, err)
@@ -96,11 +97,12 @@ func (u *universe) arrive(ctx context.Context, at *side) error {
 	if err != nil {
 		return err
 	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: u.namespace,
+		Labels:      map[string]string{constants.LabelRole: "shoot"},
+		Annotations: map[string]string{constants.OwnershipOwner: at.name, constants.OwnershipRecord: record}}}
+	tenure.Tenure{}.Advance(namespace, tenure.Claimed, u.epoch)
 	for _, object := range append([]client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: u.namespace,
-			Labels:      map[string]string{constants.LabelRole: "shoot"},
-			Annotations: map[string]string{"transplant.dev/epoch": fmt.Sprint(u.epoch)}}},
-		cluster,
+		namespace, cluster,
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: u.namespace, Name: gardenlet.SecretCloudProvider},
 			StringData: map[string]string{"contract": "kit"}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: u.namespace, Name: "ca-contract-kit",
