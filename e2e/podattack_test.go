@@ -293,7 +293,7 @@ func (p *podAttack) covers(t *testing.T, all []tried) {
 		}
 	}
 	for _, port := range []int{2379, 2380, 2381, access.GuardPort, 5353, 8080, access.SidecarPort, 6443, 8132, 8443, 9443,
-		9100, 10443} {
+		9100, 10250, 10443} {
 		if !ports[port] {
 			t.Errorf("nobody listens at port %d: %v", port, p.sockets)
 		}

@@ -178,6 +178,9 @@ func (p *podAttack) onCompanions() []tried {
 		{"ask whether the cloud is healthy", p.onCloud("GET", "/healthz", ""), letIn},
 		{"read the metrics of the cloud", plain(p.prefix+"cloud:9100", "/metrics"), letIn},
 		{"read the metrics of the machines", plain(p.prefix+"nodes:9100", "/metrics"), letIn},
+		{"ask the machines' kubelets for logs", knocktest.Attempt{Address: p.prefix + "nodes:10250", TLS: &knocktest.TLS{},
+			Method: "GET", Path: "/containerLogs/kube-system/coredns/coredns"},
+			status(http.StatusBadRequest, `pod "coredns" has no logs`)},
 	}
 	for method, paths := range map[string][]string{
 		"GET":  {"/machines/" + p.machine, "/machines", "/ledger", "/policies", "/fences", "/buckets", "/zones", "/faults"},
