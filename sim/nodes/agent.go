@@ -37,8 +37,7 @@ type Options struct {
 	RootDir      string        // the machines' disks, and kwok's files
 	Sync         time.Duration // between two looks at a shoot; 0 means DefaultSync
 	LeaseSeconds int           // 0 means DefaultLeaseSeconds
-	// Kubelet is where API servers find what answers for the kubelets of nodes that register; the zero value means
-	// nowhere.
+	// Kubelet is where API servers find what answers for the kubelets of nodes; the zero value means nowhere.
 	Kubelet netip.AddrPort
 	Clock   clock.Clock // nil means the real one
 	Log     logr.Logger

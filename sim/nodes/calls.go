@@ -71,34 +71,50 @@ func (s *shoot) detach(ctx context.Context, machines []*machine, nodes map[strin
 	return errors.Join(errs...)
 }
 
-// refresh shows in the Node that its machine has restarted, or its kubelet in another version.
+// refresh shows in the Node that its machine has restarted, that its kubelet has another version, or that it is reached
+// at another address.
 func (s *shoot) refresh(ctx context.Context, m *machine, node *corev1.Node) error {
-	info := map[string]any{}
-	if node.Status.NodeInfo.BootID != m.bootID() {
-		info["bootID"] = m.bootID()
-	}
-	if wanted := s.agents.kubeletVersion(m,
-		node.Annotations[cloud.AnnotationInPlace]); node.Status.NodeInfo.KubeletVersion != wanted && wanted != "" {
-		info["kubeletVersion"] = wanted
-	}
+	status := map[string]any{}
 	config, due := s.agents.dueInPlace(m, node)
-	if due {
-		info["kubeletVersion"], info["osImage"] = config.KubeletVersion, config.Image
+	if info := s.agents.newInfo(m, node, config, due); len(info) > 0 {
+		status["nodeInfo"] = info
 	}
-	if len(info) == 0 {
+	moved := node.DeepCopy()
+	answeredAt(moved, s.options.Kubelet)
+	if !slices.Equal(moved.Status.Addresses, node.Status.Addresses) ||
+		moved.Status.DaemonEndpoints != node.Status.DaemonEndpoints {
+		status["addresses"], status["daemonEndpoints"] = moved.Status.Addresses, moved.Status.DaemonEndpoints
+	}
+	if len(status) == 0 {
 		return s.annotateApplied(ctx, m, node)
 	}
-	patch, err := json.Marshal(map[string]any{"status": map[string]any{"nodeInfo": info}})
+	patch, err := json.Marshal(map[string]any{"status": status})
 	if err != nil {
 		return fmt.Errorf("marshal the status of machine %q: %w", m.ID, err)
 	}
 	if _, err := s.client.CoreV1().Nodes().PatchStatus(ctx, node.Name, patch); err != nil {
-		return fmt.Errorf("show the restart of machine %q: %w", m.ID, err)
+		return fmt.Errorf("show the state of machine %q: %w", m.ID, err)
 	}
 	if due {
 		return s.finishInPlace(ctx, node, config)
 	}
 	return s.annotateApplied(ctx, m, node)
+}
+
+// newInfo is what has changed of a Node's information.
+func (a agentConfigs) newInfo(m *machine, node *corev1.Node, config cloud.NodeAgentConfig, due bool) map[string]any {
+	info := map[string]any{}
+	if node.Status.NodeInfo.BootID != m.bootID() {
+		info["bootID"] = m.bootID()
+	}
+	if wanted := a.kubeletVersion(m,
+		node.Annotations[cloud.AnnotationInPlace]); node.Status.NodeInfo.KubeletVersion != wanted && wanted != "" {
+		info["kubeletVersion"] = wanted
+	}
+	if due {
+		info["kubeletVersion"], info["osImage"] = config.KubeletVersion, config.Image
+	}
+	return info
 }
 
 // stuckPods are those on the nodes that wait for kwok: to run, or to go.

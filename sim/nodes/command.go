@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
@@ -94,35 +95,37 @@ func (f *flags) run(ctx context.Context) error {
 		return err
 	}
 	if f.kubeletAddress == "" {
-		return f.runAgent(ctx)
+		return f.serve(ctx, nil)
 	}
 	kubelets, err := kubelet.Listen(f.kubeletAddress)
 	if err != nil {
 		return fmt.Errorf("take the address of --kubelet-bind-address: %w", err)
 	}
-	f.Kubelet = kubelets.At()
-	serving, stop := context.WithCancel(ctx)
-	failed := make(chan error, 1)
-	go func() { failed <- kubelets.Serve(serving) }()
-	err = f.runAgent(ctx)
-	stop()
-	return errors.Join(err, <-failed)
+	return f.serve(ctx, kubelets)
 }
 
-func (f *flags) runAgent(ctx context.Context) error {
+// serve the nodes, their kubelets, if there are any, and the metrics until ctx is done. One of them that fails ends the
+// others.
+func (f *flags) serve(ctx context.Context, kubelets *kubelet.Server) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	group, ctx := errgroup.WithContext(ctx)
+	if kubelets != nil {
+		f.Kubelet = kubelets.At()
+		group.Go(func() error { return kubelets.Serve(ctx) })
+	}
 	agent := New(f.Options)
-	if f.metricsAddress == "" {
-		return agent.Run(ctx)
+	if f.metricsAddress != "" {
+		listener, err := net.Listen("tcp", f.metricsAddress)
+		if err != nil {
+			return fmt.Errorf("take the address of --metrics-bind-address: %w", err)
+		}
+		server := &http.Server{Handler: agent.Metrics(), ReadHeaderTimeout: 10 * time.Second}
+		group.Go(func() error { return ignoreClosed(server.Serve(listener)) })
+		defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	}
-	listener, err := net.Listen("tcp", f.metricsAddress)
-	if err != nil {
-		return fmt.Errorf("take the address of --metrics-bind-address: %w", err)
-	}
-	server := &http.Server{Handler: agent.Metrics(), ReadHeaderTimeout: 10 * time.Second}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	err = agent.Run(ctx)
-	return errors.Join(err, server.Close(), ignoreClosed(<-failed))
+	group.Go(func() error { return agent.Run(ctx) })
+	return group.Wait()
 }
 
 func ignoreClosed(err error) error {

@@ -18,10 +18,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/sim/nodes/kubelet"
 )
 
 // runAsNodes makes the test binary the command itself, so that a test can kill it.
@@ -173,5 +176,28 @@ func TestCommandRefusesToStart(t *testing.T) {
 			test.want) {
 			t.Errorf("%s: ended with %v: %s; want exit 1 and %q", name, err, output, test.want)
 		}
+	}
+}
+
+// A server of kubelets that fails ends the program with its error, and not when everything else ends.
+func TestServe_KubeletsFail_EndsWithTheirError(t *testing.T) {
+	t.Parallel()
+	kubelets, err := kubelet.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	if err := kubelets.Serve(over); err != nil { // which gives its address back
+		t.Fatal(err)
+	}
+	f := &flags{metricsAddress: "127.0.0.1:0"}
+	f.RootDir = t.TempDir()
+	if f.Cloud, err = cloud.New(&rest.Config{Host: "https://127.230.2.9:1"}, cloud.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.serve(t.Context(), kubelets); err == nil || !strings.Contains(err.Error(),
+		"serve what API servers ask kubelets") {
+		t.Errorf("it ends with %v", err)
 	}
 }

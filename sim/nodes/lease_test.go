@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -65,6 +66,51 @@ func TestRenewAgents(t *testing.T) {
 	clock.Step(time.Second)
 	nodes["node-1"].UID = "5"
 	expect(noon.Add(11*time.Second), "5")
+}
+
+// A Node that is there shows where its kubelet is reached now: nodes outlive the program that answers for them.
+func TestRefresh_KubeletElsewhere_MovesTheAddress(t *testing.T) {
+	t.Parallel()
+	m := &machine{Machine: cloud.Machine{Meta: cloud.Meta{ID: "m-1"}, Hostname: "node-1", PrivateIP: "10.0.0.7"},
+		data: &cloud.NodeUserData{}}
+	for name, c := range map[string]struct {
+		was, now string
+		hostname string
+		port     int32
+		patches  int
+	}{
+		"same":              {"127.0.0.1:10250", "127.0.0.1:10250", "127.0.0.1", 10250, 0},
+		"other address":     {"127.0.0.1:10250", "172.18.0.4:10250", "172.18.0.4", 10250, 1},
+		"other port":        {"127.0.0.1:10250", "127.0.0.1:10251", "127.0.0.1", 10251, 1},
+		"before it had one": {"", "127.0.0.1:10250", "127.0.0.1", 10250, 1},
+		"none any more":     {"127.0.0.1:10250", "", "127.0.0.1", 10250, 0},
+	} {
+		node, err := m.node()
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := func(address string) netip.AddrPort {
+			parsed, _ := netip.ParseAddrPort(address) // none of "", which is nowhere
+			return parsed
+		}
+		answeredAt(node, at(c.was))
+		client := fake.NewClientset(node)
+		s := &shoot{client: client, log: logr.Discard(), options: Options{Kubelet: at(c.now)}, laidOut: map[string]string{}}
+		if err := s.refresh(t.Context(), m, node); err != nil {
+			t.Fatal(err)
+		}
+		got, err := client.CoreV1().Nodes().Get(t.Context(), "node-1", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.7"},
+			{Type: corev1.NodeHostName, Address: c.hostname}}
+		if diff := cmp.Diff(want, got.Status.Addresses); diff != "" ||
+			got.Status.DaemonEndpoints.KubeletEndpoint.Port != c.port || len(client.Actions()) != c.patches+1 {
+			t.Errorf("%s: port %d after %d calls (-want +got):\n%s", name, got.Status.DaemonEndpoints.KubeletEndpoint.Port,
+				len(client.Actions()), diff)
+		}
+	}
 }
 
 // TestFreeLeases: before kwok is started, the leases of nodes that live are renewed and have no holder; those of others

@@ -45,7 +45,7 @@ func Listen(address string) (*Server, error) {
 		}
 		at = netip.AddrPortFrom(own, at.Port())
 	}
-	// Its authority is nobody's: API servers without --kubelet-certificate-authority trust every certificate.
+	// The certificate is self-signed: API servers without --kubelet-certificate-authority trust every one.
 	certificate, key, err := cert.GenerateSelfSignedCertKey(at.Addr().String(), nil, nil)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make the certificate of kubelets: %w", err), listener.Close())
@@ -78,7 +78,8 @@ func (s *Server) At() netip.AddrPort { return netip.AddrPortFrom(s.at.Addr().Unm
 // Serve until ctx is done.
 func (s *Server) Serve(ctx context.Context) error {
 	web := &http.Server{Handler: http.HandlerFunc(answer), ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog: log.New(io.Discard, "", 0)}
+		IdleTimeout: 90 * time.Second, // as long as clients of Go keep a connection that they do not use
+		ErrorLog:    log.New(io.Discard, "", 0)}
 	stop := context.AfterFunc(ctx, func() { _ = web.Close() })
 	defer stop()
 	if err := web.Serve(s.listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
