@@ -3,12 +3,14 @@ package report_test
 import (
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/transplant-sim/transplant/sim/report"
+	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
@@ -131,11 +133,79 @@ func TestWriteImage_RunWithALossOfASeed_ShowsWhereAndWhen(t *testing.T) {
 	if root.XMLName.Space != "http://www.w3.org/2000/svg" || root.Title != "Failed: tale" {
 		t.Errorf("it is a %s with the title %q", root.XMLName.Local, root.Title)
 	}
-	for _, want := range []string{"alpha to b: 21.0 s – 37.0 s", "a: fire", "RTO 16.000 s", "lost writes 3",
+	for _, want := range []string{"alpha to b: 11.0 s – 27.0 s", "a: fire", "RTO 16.000 s", "lost writes 3",
 		"0 s is the first fault", ">alpha API</text>"} {
 		if !strings.Contains(string(content), want) {
 			t.Errorf("the picture lacks %q:\n%s", want, content)
 		}
+	}
+}
+
+// In the picture of nine seeds nothing is cut off, and it says how many moves it leaves out. A fault of an actor harms
+// the seed that the actor runs on, and a move that nobody saw begin has no beginning.
+func TestWriteImage_NineSeedsAndALongReason_CutsNothingOff(t *testing.T) {
+	t.Parallel()
+	const many = `{"apiVersion":"transplant.dev/v1alpha1","kind":"Scenario","metadata":{"name":"nine"},
+"spec":{"why":"many",
+"landscape":{"seeds":[{"name":"a"},{"name":"eu-a"},{"name":"c"},{"name":"d"},{"name":"e"},{"name":"f"},
+{"name":"g"},
+{"name":"h"},{"name":"i"}],"shoots":[{"name":"alpha","seed":"a"}]}}}`
+	one := record(t, filepath.Join(t.TempDir(), "nine"), many)
+	one.seen(1, "a", "a", "Create", "Succeeded", 100)
+	one.at(2, "operator", "halt", timeline.FaultInjected{Fault: "stop(gardenlet-eu-a)"})
+	seeds := []string{"a", "eu-a", "c", "d", "e", "f", "g", "h"}
+	for i, seed := range seeds[1:] {
+		if i > 0 {
+			one.seen(float64(4*i), seed, seeds[i], "Migrate", "Processing", 10)
+		}
+		one.seen(float64(4*i+3), seed, seed, "Restore", "Succeeded", 100)
+	}
+	reason := strings.TrimSpace(strings.Repeat("there was no answer ", 60))
+	one.at(40, "", "", timeline.RunEnded{Error: reason})
+	one.judge()
+	if err := errors.Join(report.Write(one.folder), report.WriteImage(one.folder)); err != nil {
+		t.Fatal(err)
+	}
+	picture, unread := os.ReadFile(filepath.Join(one.folder, report.ImageName))
+	page, err := os.ReadFile(filepath.Join(one.folder, report.FileName))
+	if err := errors.Join(err, unread); err != nil {
+		t.Fatal(err)
+	}
+	var root struct {
+		Width int `xml:"width,attr"`
+		Group struct {
+			Texts []struct {
+				Lines []string `xml:"tspan"`
+			} `xml:"text"`
+		} `xml:"g"`
+	}
+	if err := xml.Unmarshal(picture, &root); err != nil {
+		t.Fatalf("it is no XML: %v\n%s", err, picture)
+	}
+	if root.Width != 1852 { // nine places of 150 and eight gaps of 60, with 1 and 10 on either side
+		t.Errorf("it is %d wide", root.Width)
+	}
+	lines := root.Group.Texts[1].Lines
+	if len(lines) < 3 || !strings.HasSuffix(lines[2], " …") {
+		t.Errorf("the reason is on the lines %q", lines)
+	}
+	for _, line := range lines {
+		if len([]rune(line)) > 264 {
+			t.Errorf("a line has %d letters: %s", len([]rune(line)), line)
+		}
+	}
+	for _, want := range []string{
+		"alpha to eu-a: by 1.0 s<", "alpha to c: 2.0 s – 5.0 s<", ">and 1 more<", ">eu-a: halt<", ">a<",
+	} {
+		if !strings.Contains(string(picture), want) {
+			t.Errorf("the picture lacks %q:\n%s", want, picture)
+		}
+	}
+	if strings.Contains(string(picture), "alpha to h") {
+		t.Error("the picture has a seventh move")
+	}
+	if want := `alpha to g: 20.0 s – 23.0 s; and 1 more"`; !strings.Contains(string(page), want) {
+		t.Errorf("the page lacks %s", want)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -27,19 +28,31 @@ func WriteImage(folder string) error {
 	image := struct {
 		page
 		Title         string
-		Measured      string
+		Head          []string
 		Scale         scale
 		Strip         strip
 		Width, Height int
+		WhereAt       int
 		StripAt       int
-	}{page: pageOf(run), Scale: common, Strip: strips[0], Width: common.Width}
+	}{page: pageOf(run), Scale: common, Strip: strips[0]}
+	zero, _ := anchor(run)
+	// All that the picture shows is of the strip's clock.
+	image.Where = whereOf(run, zero)
+	for i := range image.Violations {
+		image.Violations[i].First.At = clock(image.Violations[i].First.Moment - ms(zero))
+	}
+	image.Headline = headlineOf(run, image.Violations)
+	image.Width = max(common.Width, image.Where.Width+20)
 	var numbers []string
 	for _, m := range image.Measures {
 		numbers = append(numbers, strings.TrimSpace(m.Name+" "+m.Value+" "+m.Unit))
 	}
-	image.Measured = strings.Join(numbers, " · ")
+	most := (image.Width - 20) / letterWidth
+	image.Head = slices.Concat(folded(strings.Fields(image.Headline), " ", most, headlineLines),
+		folded(numbers, " · ", most, len(numbers)))
 	image.Title = fmt.Sprintf("%s: %s", image.Verdict, run.Start.Scenario)
-	image.StripAt = imageHead + image.Where.Height
+	image.WhereAt = imageHead + len(image.Head)*imageLine
+	image.StripAt = image.WhereAt + image.Where.Height
 	image.Height = image.StripAt + stripHead + strips[0].Height + 10
 	return writeFile(filepath.Join(folder, ImageName), func(out io.Writer) error {
 		if err := pages.ExecuteTemplate(out, "image.html", image); err != nil {
@@ -49,17 +62,41 @@ func WriteImage(folder string) error {
 	})
 }
 
-// Heights in the picture: of the lines above the map, and of the scale above the strip.
+// Measures of the picture: the height of its title, of a line below that, and of the scale above the strip; how wide a
+// letter is at most, on average; and how many lines a headline may have.
 const (
-	imageHead = 84
-	stripHead = 24
+	imageHead     = 44
+	imageLine     = 20
+	stripHead     = 24
+	letterWidth   = 7
+	headlineLines = 3
 )
+
+// folded parts to lines of at most so many letters, where a part alone has no more; those beyond the last line are
+// left out, and dots say so.
+func folded(parts []string, between string, letters, lines int) []string {
+	var all []string
+	for _, part := range parts {
+		last := len(all) - 1
+		switch {
+		case last >= 0 && utf8.RuneCountInString(all[last]+between+part) <= letters:
+			all[last] += between + part
+		case len(all) < lines:
+			all = append(all, part)
+		default:
+			all[last] += " …"
+			return all
+		}
+	}
+	return all
+}
 
 // where is a map of a run: the garden, the seeds, and which way shoots went.
 type where struct {
 	Width, Height int
 	Places        []place
 	Moves         []move
+	More          string // how many moves are left out
 }
 
 // place is a cluster.
@@ -69,7 +106,7 @@ type place struct {
 	Name   string
 	// Shoots that were on it at the end, as far as the garden knew.
 	Shoots string
-	// Harm are the faults that name it, or an actor of it.
+	// Harm lists the faults that name it, or an actor that runs on it.
 	Harm string
 }
 
@@ -93,7 +130,8 @@ const (
 	mostMoves   = 6
 )
 
-func whereOf(run *Run) where {
+// whereOf a run: its moments count from zero.
+func whereOf(run *Run, zero time.Duration) where {
 	seeds := seedsOf(run, nil)
 	if len(seeds) == 0 {
 		return where{}
@@ -112,18 +150,19 @@ func whereOf(run *Run) where {
 		}
 		at[name] = x + placeWidth/2
 		w.Places = append(w.Places, place{X: x, Y: y, Middle: at[name], Name: name, Shoots: shortened(here), Harm: harm(bands,
-			name)})
+			name, run.Scenario.Spec.Landscape)})
 	}
 	add((width-placeWidth)/2+1, 1, landscape.Garden)
 	for i, seed := range seeds {
 		add(i*(placeWidth+placeGap)+1, seedsAt, seed)
 	}
 	for i, j := range moves {
+		w.Height = movesAt + (i+1)*moveHeight
 		if i == mostMoves {
+			w.More = fmt.Sprintf("and %d more", len(moves)-mostMoves)
 			break
 		}
-		w.Moves = append(w.Moves, j.on(at, movesAt+i*moveHeight))
-		w.Height = movesAt + (i+1)*moveHeight
+		w.Moves = append(w.Moves, j.on(at, movesAt+i*moveHeight, zero))
 	}
 	return w
 }
@@ -144,6 +183,9 @@ func (w where) Words() string {
 	for _, m := range w.Moves {
 		all = append(all, m.Text)
 	}
+	if w.More != "" {
+		all = append(all, w.More)
+	}
 	return strings.Join(all, "; ")
 }
 
@@ -156,12 +198,12 @@ func shortened(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// harm are the faults that name a cluster, or an actor that is called after it.
-func harm(bands []Band, cluster string) string {
+// harm lists the faults that name a cluster, or an actor that runs on it.
+func harm(bands []Band, cluster string, on landscape.Landscape) string {
 	var faults []string
 	for _, band := range bands {
 		names := slices.ContainsFunc(namesIn(band.What), func(name string) bool {
-			return name == cluster || strings.HasSuffix(name, "-"+cluster)
+			return name == cluster || on.HomeOf(name) == cluster
 		})
 		if band.Begun && names && !slices.Contains(faults, band.Name) {
 			faults = append(faults, band.Name)
@@ -170,10 +212,12 @@ func harm(bands []Band, cluster string) string {
 	return shortened(faults)
 }
 
-// journey of a shoot: from when the garden no longer said that it is on one seed to when it said that it is on another.
+// journey of a shoot from one seed to another.
 type journey struct {
 	shoot, from, to string
-	left, came      time.Duration
+	left            time.Duration // when it was first seen bound to another seed than the one that it was on
+	leaving         bool          // whether that was seen before it came
+	came            time.Duration // when its status first named the other seed
 }
 
 // journeys of all shoots, in order, and the seeds that they were on at the end.
@@ -181,34 +225,40 @@ func journeys(run *Run) (ends map[string]string, all []journey) {
 	ends = map[string]string{}
 	left := map[string]time.Duration{}
 	for e, p := range timeline.Of[timeline.ShootSeen](run.Events) {
-		was, now := ends[e.Subject], p.StatusSeed
-		switch {
-		case p.Absent:
+		if p.Absent {
 			delete(ends, e.Subject)
 			delete(left, e.Subject)
 			continue
-		case was != "" && now != "" && now != was:
-			all = append(all, journey{shoot: e.Subject, from: was, to: now, left: left[e.Subject], came: e.At})
-		case was != "" && p.SpecSeed != was && left[e.Subject] == 0:
-			left[e.Subject] = e.At
 		}
-		if now != "" {
+		if was, now := ends[e.Subject], p.StatusSeed; now != "" && now != was {
+			if was != "" {
+				since, leaving := left[e.Subject]
+				all = append(all, journey{shoot: e.Subject, from: was, to: now, left: since, leaving: leaving, came: e.At})
+			}
 			ends[e.Subject] = now
+			delete(left, e.Subject)
 		}
-		if p.SpecSeed == now {
+		on := ends[e.Subject]
+		if _, leaving := left[e.Subject]; on != "" && on != p.SpecSeed && !leaving {
+			left[e.Subject] = e.At
+		} else if on == p.SpecSeed {
 			delete(left, e.Subject)
 		}
 	}
 	return ends, all
 }
 
-// on the map: an arrow with a text in the gap between the seeds, or beside it if there is no room.
-func (j journey) on(at map[string]int, y int) move {
+// on the map: an arrow with a text above its middle, whose moments count from zero.
+func (j journey) on(at map[string]int, y int, zero time.Duration) move {
 	const head = 7
 	from, to, step := at[j.from], at[j.to], head
 	if from > to {
 		step = -head
 	}
-	text := fmt.Sprintf("%s to %s: %s – %s", j.shoot, j.to, clock(ms(j.left)), clock(ms(j.came)))
+	when := "by " + clock(ms(j.came-zero))
+	if j.leaving {
+		when = clock(ms(j.left-zero)) + " – " + clock(ms(j.came-zero))
+	}
+	text := fmt.Sprintf("%s to %s: %s", j.shoot, j.to, when)
 	return move{From: from, To: to - step, Head: to - step, Tip: to, Y: y, Text: text, TextAt: (from + to) / 2}
 }

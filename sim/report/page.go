@@ -70,7 +70,7 @@ type line MoreLine
 
 func pageOf(run *Run) page {
 	p := page{Run: run, Verdict: stateOf(run), Tone: "unclear", Facts: factsOf(run), Faults: bandsOf(run),
-		Lines: linesOf(run), Where: whereOf(run), Command: verdict.Begin(run.Start).Again(""), Model: ModelOf(run, 0),
+		Lines: linesOf(run), Where: whereOf(run, 0), Command: verdict.Begin(run.Start).Again(""), Model: ModelOf(run, 0),
 		Costs: costsOf(run), Assets: theAssets}
 	if run.Verdict != nil {
 		p.Tone = verdictTone(run.Verdict.Verdict)

@@ -38,6 +38,12 @@ const spec = `{"apiVersion":"transplant.dev/v1alpha1","kind":"Scenario","metadat
 
 func newRecording(t *testing.T, folder string) *recording {
 	t.Helper()
+	return record(t, folder, fmt.Sprintf(spec, "to see "+unkind))
+}
+
+// record begins a run of the scenario with this definition.
+func record(t *testing.T, folder, definition string) *recording {
+	t.Helper()
 	release, err := timeline.Hold(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +58,7 @@ func newRecording(t *testing.T, folder string) *recording {
 	tl := &recording{t: t, folder: folder, clock: clock, start: start, file: file, release: release,
 		journal: timeline.NewJournal(clock, file)}
 	tl.at(0, "", "", timeline.RunStarted{Scenario: "tale", Backend: "small", RandomSeed: 7, TimeoutMultiplier: 2,
-		Definition: json.RawMessage(fmt.Sprintf(spec, "to see "+unkind))})
+		Definition: json.RawMessage(definition)})
 	return tl
 }
 
