@@ -6,12 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 )
 
-// extensionFolders have the files of third-party extensions, from the root of the repository. All run the program of
-// the first.
-var extensionFolders = []string{"e2e/extensions", "e2e/mutants/extensions"}
+// extensionFolder has the files of third-party extensions and their program, from the root of the repository.
+const extensionFolder = "e2e/extensions"
 
 // extensions puts the files into a folder, beside their program, and returns those of the mutant.
 func (m mutant) extensions(ctx context.Context, folder string) ([]string, error) {
@@ -19,23 +17,13 @@ func (m mutant) extensions(ctx context.Context, folder string) ([]string, error)
 		return nil, nil
 	}
 	if err := os.Mkdir(folder, 0o755); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("make the folder for the extensions: %w", err)
 	}
-	files, err := extensionFiles(".")
-	if err != nil {
+	if err := copyExtensions(".", folder); err != nil {
 		return nil, err
-	}
-	for name, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		if err := os.WriteFile(filepath.Join(folder, name+".yaml"), content, 0o600); err != nil {
-			return nil, err
-		}
 	}
 	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-w", "-o",
-		filepath.Join(folder, "extensions"), "./"+extensionFolders[0])
+		filepath.Join(folder, "extensions"), "./"+extensionFolder)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if said, err := command.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the extensions: %w\n%s", err, said)
@@ -47,21 +35,20 @@ func (m mutant) extensions(ctx context.Context, folder string) ([]string, error)
 	return own, nil
 }
 
-// extensionFiles are the files of both folders, by their names without an ending.
-func extensionFiles(root string) (map[string]string, error) {
-	files := map[string]string{}
-	for _, folder := range extensionFolders {
-		found, err := filepath.Glob(filepath.Join(root, folder, "*.yaml"))
+// copyExtensions copies the files of extensions of a checkout into a folder.
+func copyExtensions(root, folder string) error {
+	files, err := filepath.Glob(filepath.Join(root, extensionFolder, "*.yaml"))
+	if err != nil {
+		return fmt.Errorf("find the files of extensions: %w", err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
 		if err != nil {
-			return nil, err
+			return fmt.Errorf("read an extension: %w", err)
 		}
-		for _, file := range found {
-			name := strings.TrimSuffix(filepath.Base(file), ".yaml")
-			if other, taken := files[name]; taken {
-				return nil, fmt.Errorf("%s and %s have the same name", other, file)
-			}
-			files[name] = file
+		if err := os.WriteFile(filepath.Join(folder, filepath.Base(file)), content, 0o600); err != nil {
+			return fmt.Errorf("copy an extension: %w", err)
 		}
 	}
-	return files, nil
+	return nil
 }

@@ -42,8 +42,7 @@ type mutant struct {
 	Also []edit `json:"also,omitempty"`
 	// Scenario is the name of the one that must notice, in the catalogue or in the folder scenarios beside this program.
 	Scenario string `json:"scenario"`
-	// Extensions are third-party extensions of its landscape, by the names of their files in the folder e2e/extensions or
-	// in extensions beside this program.
+	// Extensions are third-party extensions of its landscape, by the names of their files in the folder e2e/extensions.
 	Extensions []string `json:"extensions,omitempty"`
 	// Oracle that must find a violation: one that the scenario names, what every scenario is judged by (expect, measure,
 	// settle), or requests.
