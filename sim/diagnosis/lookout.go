@@ -67,7 +67,7 @@ func NewLookout(o Options) (*Lookout, error) {
 		}
 		if cluster == landscape.Garden {
 			if len(o.Extensions) > 0 {
-				l.webhooks = &Webhooks{Garden: api, Clock: o.Clock, Patience: o.Patience}
+				l.webhooks = &Webhooks{Garden: api, Patience: o.Patience}
 			}
 			continue
 		}

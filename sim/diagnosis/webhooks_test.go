@@ -23,54 +23,79 @@ func refused(address string) string {
 		`/policy?timeout=10s": dial tcp ` + address + `: connect: connection refused`
 }
 
-func shootWith(problem string) *unstructured.Unstructured {
+// shootWith problems that its gardenlet has written so long after noon.
+func shootWith(name string, after time.Duration, problems ...string) *unstructured.Unstructured {
+	var written []any
+	for _, problem := range problems {
+		written = append(written, object{"description": problem,
+			"lastUpdateTime": noon.Add(after).UTC().Format(time.RFC3339)})
+	}
 	return &unstructured.Unstructured{Object: object{
 		"apiVersion": gardencorev1beta1.SchemeGroupVersion.String(), "kind": "Shoot",
-		"metadata": object{"namespace": "garden-p", "name": "alpha"}, "spec": object{"seedName": "a"},
-		"status": object{"lastErrors": []any{object{"description": problem}}},
+		"metadata": object{"namespace": "garden-p", "name": name}, "spec": object{"seedName": "a"},
+		"status": object{"lastErrors": written},
 	}}
 }
 
 // A Shoot that cannot be made because a webhook does not answer says whose webhook that is, by the address of the pod.
-func TestWebhooks_NobodyAnswers_IsHopelessAfterAPartOfThePatience(t *testing.T) {
+// The error of an attempt stays until the next one: only another failed attempt shows that there is still no answer.
+func TestWebhooks_NobodyAnswers_IsHopelessWhenALaterAttemptFails(t *testing.T) {
 	t.Parallel()
-	const silent = "the extension audit never answered on seed a: its webhook audit.example.org does not answer at " +
-		"10.0.0.7:9743, and shoot alpha waits for it: dial tcp 10.0.0.7:9743: connect: connection refused"
-	for name, c := range map[string]struct {
-		problem, suspected, hopeless string
-	}{
-		"of an extension": {problem: refused("10.0.0.7:9743"), hopeless: silent,
-			suspected: strings.Replace(silent, "never answered", "is not done", 1)},
-		"of somebody else": {problem: refused("10.0.0.8:9743")},
-		"of a Service":     {problem: refused("audit.default.svc:443")},
-		"another error":    {problem: `task "Deploying Kubernetes API server": quota`},
+	const (
+		extension = "10.0.0.7:9743"
+		text      = ": its webhook audit.example.org does not answer at 10.0.0.7:9743, and shoot alpha waits for it: dial " +
+			"tcp 10.0.0.7:9743: connect: connection refused"
+		suspect = "the extension audit is not done on seed a" + text
+		silent  = "the extension audit never answered on seed a" + text
+	)
+	alpha := func(after time.Duration, problems ...string) []runtime.Object {
+		return []runtime.Object{shootWith("alpha", after, problems...)}
+	}
+	undated := shootWith("alpha", 0)
+	undated.Object["status"] = object{"lastErrors": []any{object{"description": refused(extension)}}}
+	type look struct {
+		garden []runtime.Object
+		want   string
+	}
+	for name, looks := range map[string][]look{
+		"attempts fail": {{alpha(time.Second, refused(extension)), suspect},
+			{alpha(10*time.Second, refused(extension)), suspect}, {alpha(11*time.Second, refused(extension)), silent}},
+		"the error of one attempt stays": {{alpha(time.Second, refused(extension)), suspect},
+			{alpha(time.Second, refused(extension)), suspect}, {alpha(time.Second, refused(extension)), suspect}},
+		"an attempt fails otherwise in between": {{alpha(time.Second, refused(extension)), suspect},
+			{alpha(8*time.Second, "quota"), ""}, {alpha(15*time.Second, refused(extension)), suspect},
+			{alpha(25*time.Second, refused(extension)), silent}},
+		"another shoot has an old error": {{[]runtime.Object{shootWith("aged", time.Second, refused(extension)),
+			shootWith("alpha", 3*time.Second, refused(extension))}, suspect},
+			{[]runtime.Object{shootWith("aged", time.Second, refused(extension)),
+				shootWith("alpha", 13*time.Second, refused(extension))}, silent}},
+		"nobody says when": {{[]runtime.Object{undated}, suspect}, {alpha(15*time.Second, refused(extension)), suspect}},
+		"of somebody else": {{alpha(0, refused("10.0.0.8:9743")), ""}, {alpha(time.Minute, refused("10.0.0.8:9743")), ""}},
+		"of a Service": {{alpha(0, refused("audit.default.svc:443")), ""},
+			{alpha(time.Minute, refused("audit.default.svc:443")), ""}},
+		"another error": {{alpha(0, `task "Deploying Kubernetes API server": quota`), ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			clock := testingclock.NewFakeClock(noon)
 			pod := podOf("audit", map[string]string{"extension": "audit"}, corev1.ContainerStatus{})
 			pod.Status.PodIP = "10.0.0.7"
-			garden := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-				map[schema.GroupVersionResource]string{
-					gardencorev1beta1.SchemeGroupVersion.WithResource("shoots"): "ShootList"}, shootWith(c.problem))
-			w := &Webhooks{Garden: garden, Clock: clock, Patience: time.Minute, Clinics: []*Clinic{{Cluster: "a",
-				Owners: byLabel{}, Clock: clock, API: kubernetesfake.NewClientset(pod)}}}
-			for _, want := range []struct {
-				text     string
-				hopeless bool
-			}{{c.suspected, false}, {c.suspected, false}, {c.hopeless, true}} {
+			w := &Webhooks{Patience: time.Minute, Clinics: []*Clinic{{Cluster: "a", Owners: byLabel{},
+				Clock: testingclock.NewFakePassiveClock(noon), API: kubernetesfake.NewClientset(pod)}}}
+			for i, look := range looks {
+				w.Garden = fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+					map[schema.GroupVersionResource]string{
+						gardencorev1beta1.SchemeGroupVersion.WithResource("shoots"): "ShootList"}, look.garden...)
 				found, err := w.Look(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
-				if want.text == "" && len(found) == 0 {
+				if look.want == "" && len(found) == 0 {
 					continue
 				}
-				if len(found) != 1 || !strings.HasPrefix(found[0].String(), want.text) ||
-					found[0].State.Hopeless() != want.hopeless {
-					t.Errorf("after %s: %v, want %q", clock.Since(noon), found, want.text)
+				if len(found) != 1 || look.want == "" || !strings.HasPrefix(found[0].String(), look.want) ||
+					found[0].State.Hopeless() != (look.want == silent) {
+					t.Errorf("look %d: %v, want %q", i, found, look.want)
 				}
-				clock.Step(5 * time.Second)
 			}
 		})
 	}
