@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/wording"
 )
 
 // MigrationEnds promises that every migration that begins comes to its end, on the seed that was asked for, and that
@@ -101,10 +102,12 @@ func unfinishedOn(events []timeline.Event, shoot string, at timeline.ShootSeen) 
 	for _, name := range slices.Sorted(maps.Keys(last)) {
 		p, is := last[name], ""
 		switch {
-		case p.Gone:
+		case p.Gone || p.Asked == constants.GardenerOperationWaitForState: // the gardenlet has yet to ask
 			continue
 		case p.Error != "":
-			is = "reports: " + inOneLine(p.Error)
+			is = "reports: " + wording.Reason(p.Error)
+		case p.Asked != "":
+			is = fmt.Sprintf("was asked to %s, and has not answered", p.Asked)
 		case p.Operation.State == "":
 			is = "has no answer"
 		case p.Operation.State != "Succeeded":
@@ -116,13 +119,10 @@ func unfinishedOn(events []timeline.Event, shoot string, at timeline.ShootSeen) 
 		shownBy = append(shownBy, p.seq)
 	}
 	for _, problem := range at.Errors {
-		text += "; the Shoot's lastErrors: " + inOneLine(problem)
+		text += "; the Shoot's lastErrors: " + wording.Reason(problem)
 	}
 	return text, shownBy
 }
-
-// inOneLine is a message that others have written.
-func inOneLine(message string) string { return strings.Join(strings.Fields(message), " ") }
 
 // judgeAuthority: a shoot is known by one authority. One that is created again under its name is another shoot, and the
 // access of the deleted one may still be read after it: each is compared with what its own Shoot has published.

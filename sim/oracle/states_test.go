@@ -1,6 +1,7 @@
 package oracle_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/transplant-sim/transplant/sim/oracle"
@@ -32,6 +33,12 @@ func TestMigrationEnds_Unfinished_NamesWhatHangs(t *testing.T) {
 	leaving, restoring := shoot("b", "a", "Migrate", "Error"), seen(shoot("b", "b", "Restore", "Processing"))
 	leaving.Errors = []string{"the migration of Extension vault:\n  no quota"}
 	gone := by("observer", "alpha", timeline.ExtensionStateSeen{Seed: "a", Object: "Network alpha", Gone: true})
+	asked := func(e timeline.Event, operation string) timeline.Event {
+		p := e.Payload.(timeline.ExtensionStateSeen)
+		p.Asked = operation
+		e.Payload = p
+		return e
+	}
 	worker := vault("b", "w", "Restore", "Error", "")
 	slow := worker.Payload.(timeline.ExtensionStateSeen)
 	slow.Object, slow.Error, slow.Uncompared = "Worker alpha", "no machine\njoins", true
@@ -46,6 +53,20 @@ func TestMigrationEnds_Unfinished_NamesWhatHangs(t *testing.T) {
 		"one gives no answer": {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")),
 			state("a", "Extension vault", "Migrate", "Error", "old"), state("b", "Extension vault", "", "", ""), restoring,
 			of("", timeline.RunEnded{})), want: "(Copying backups); Extension vault on seed b has no answer"},
+		"one does not do what it is asked for": {events: history(steady(0),
+			asked(state("a", "Extension deaf", "Create", "Succeeded", ""), "reconcile"),
+			asked(state("a", "Extension deaf", "Create", "Succeeded", ""), "migrate"),
+			asked(state("a", "Extension alert", "Create", "Succeeded", ""), "migrate"),
+			state("a", "Extension alert", "Migrate", "Succeeded", ""), seen(shoot("b", "a", "Migrate", "Processing")),
+			of("", timeline.RunEnded{})),
+			want: "(Copying backups); Extension deaf on seed a was asked to migrate, and has not answered"},
+		"one is not asked yet": {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")),
+			asked(state("b", "Extension early", "", "", ""), "wait-for-state"), state("b", "Extension vault", "", "", ""),
+			restoring, of("", timeline.RunEnded{})), want: "(Copying backups); Extension vault on seed b has no answer"},
+		"one gives a long reason": {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")),
+			state("b", "Extension vault", "Restore", "Error", strings.Repeat("x", 501)), restoring,
+			of("", timeline.RunEnded{})),
+			want: "Extension vault on seed b reports: " + strings.Repeat("x", 499) + "…"},
 		"one whose state may change": {events: history(steady(0), seen(shoot("b", "a", "Migrate", "Processing")),
 			by("observer", "alpha", slow), restoring, of("", timeline.RunEnded{})),
 			want: "(Copying backups); Worker alpha on seed b reports: no machine joins"},

@@ -6,13 +6,16 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"regexp"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/sim/timeline"
+	"github.com/transplant-sim/transplant/sim/wording"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -32,6 +35,11 @@ type States struct {
 }
 
 var _ Watched = &States{}
+
+// fleeting words of errors, such as times and ids, are others at each attempt.
+var fleeting = regexp.MustCompile(`\S*\d\S*`)
+
+func lasting(problem string) string { return fleeting.ReplaceAllString(problem, "") }
 
 // Name of the probe.
 func (s *States) Name() string {
@@ -95,7 +103,9 @@ func (s *States) see(kind watch.EventType, object *unstructured.Unstructured, to
 		UID: string(object.GetUID())}
 	seen.Operation.Type, _, _ = unstructured.NestedString(object.Object, "status", "lastOperation", "type")
 	seen.Operation.State, _, _ = unstructured.NestedString(object.Object, "status", "lastOperation", "state")
-	seen.Error, _, _ = unstructured.NestedString(object.Object, "status", "lastError", "description")
+	seen.Asked = object.GetAnnotations()[constants.GardenerOperation]
+	problem, _, _ := unstructured.NestedString(object.Object, "status", "lastError", "description")
+	seen.Error = wording.Reason(problem)
 	if state, has, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "state"); has && !s.Uncompared {
 		content, err := json.Marshal(state)
 		if err != nil {
@@ -118,7 +128,11 @@ func (s *States) note(name string, seen timeline.ExtensionStateSeen, to timeline
 	if s.last == nil {
 		s.last = map[string]timeline.ExtensionStateSeen{}
 	}
-	if s.last[name] == seen {
+	was := s.last[name]
+	if was.Error != "" && seen.Error != "" && lasting(was.Error) == lasting(seen.Error) {
+		was.Error = seen.Error
+	}
+	if was == seen {
 		return
 	}
 	s.last[name] = seen

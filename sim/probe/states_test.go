@@ -2,6 +2,7 @@ package probe_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -115,8 +116,30 @@ func TestStates_Failing_HasItsError(t *testing.T) {
 	failing := timeline.ExtensionStateSeen{Seed: "a", Object: "Worker alpha", UID: "u", Error: "no quota",
 		Operation: timeline.Operation{Type: "Restore", State: "Error"}, Uncompared: true}
 	look(failing)
+	says := func(problem *gardencorev1beta1.LastError) {
+		t.Helper()
+		before := worker.DeepCopy()
+		worker.Status.LastError, worker.Annotations = problem, map[string]string{"gardener.cloud/operation": "restore"}
+		if err := seed.Patch(t.Context(), worker, client.MergeFrom(before)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	long := strings.Repeat("machine ", 100)
+	says(&gardencorev1beta1.LastError{Description: "request 3f-1a:\nno " + long})
+	asked := failing
+	asked.Asked, asked.Error = "restore", ("request 3f-1a: no " + long)[:499]+"…"
+	look(failing, asked)
+	says(&gardencorev1beta1.LastError{Description: "request 77-b0: no " + long}) // only the id is another one
+	look(failing, asked)
+	says(&gardencorev1beta1.LastError{Description: "8of9"})
+	counted, well := asked, asked
+	counted.Error, well.Error = "8of9", ""
+	look(failing, asked, counted)
+	says(nil) // an error that has only fleeting words is one, too
+	look(failing, asked, counted, well)
 	if err := seed.Delete(t.Context(), worker); err != nil {
 		t.Fatal(err)
 	}
-	look(failing, timeline.ExtensionStateSeen{Seed: "a", Object: "Worker alpha", Gone: true, Uncompared: true})
+	look(failing, asked, counted, well, timeline.ExtensionStateSeen{Seed: "a", Object: "Worker alpha", Gone: true,
+		Uncompared: true})
 }

@@ -194,7 +194,11 @@ type ExtensionStateSeen struct {
 	UID    string `json:"uid,omitempty"`
 	// Operation is the last one: its type and its state.
 	Operation Operation `json:"operation,omitzero"`
-	// Error is what its extension says of it in status.lastError, empty while there is none.
+	// Asked is the operation that its annotation asks for, such as migrate: empty once the extension has taken that up,
+	// and in timelines older than this field.
+	Asked string `json:"asked,omitempty"`
+	// Error is the beginning of what its extension says of it in status.lastError, empty while there is none. It is not
+	// noted again if only words with digits change, as times and the ids of requests do.
 	Error string `json:"error,omitempty"`
 	// Holds is the digest of status.state, empty while there is none. Where the state may rightly be another one after a
 	// move it is left out, and Uncompared is true.

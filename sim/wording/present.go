@@ -202,6 +202,9 @@ func Times(n int) string {
 // Short keeps a text on one line of an ordinary terminal.
 func Short(text string) string { return cut(text, 140) }
 
+// Reason is what others give as one, on one line, and long enough to have its cause at its end: at most 500 characters.
+func Reason(text string) string { return cut(text, 500) }
+
 func cut(text string, most int) string {
 	runes := []rune(strings.Join(strings.Fields(text), " "))
 	if len(runes) > most {

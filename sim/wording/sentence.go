@@ -269,6 +269,9 @@ func stateSentence(p timeline.ExtensionStateSeen) string {
 	if p.Operation.Type != "" {
 		text += fmt.Sprintf(": %s %s", p.Operation.Type, p.Operation.State)
 	}
+	if p.Asked != "" {
+		text += ", asked to " + p.Asked
+	}
 	if p.Error != "" {
 		text += " (" + Short(p.Error) + ")"
 	}

@@ -57,6 +57,8 @@ func TestSentences(t *testing.T) {
 			"Extension vault on seed b: Restore Succeeded, status.state 01234567"},
 		{timeline.ExtensionStateSeen{Seed: "a", Object: "Worker w", Operation: timeline.Operation{Type: "Migrate",
 			State: "Error"}, Error: "no\nquota", Uncompared: true}, "Worker w on seed a: Migrate Error (no quota)"},
+		{timeline.ExtensionStateSeen{Seed: "a", Object: "Worker w", Operation: timeline.Operation{Type: "Create",
+			State: "Succeeded"}, Asked: "migrate", Uncompared: true}, "Worker w on seed a: Create Succeeded, asked to migrate"},
 		{timeline.ExtensionStateSeen{Seed: "b", Object: "Extension vault"}, "Extension vault on seed b, status.state none"},
 		{timeline.ExtensionStateSeen{Seed: "a", Object: "Extension vault", Gone: true}, "Extension vault on seed a is gone"},
 		{timeline.ObjectsSeen{Resources: []timeline.ResourceSeen{{Objects: make([]timeline.ObjectSeen, 2)}, {}},
