@@ -217,7 +217,8 @@ type journey struct {
 	shoot, from, to string
 	left            time.Duration // when it was first seen bound to another seed than the one that it was on
 	leaving         bool          // whether that was seen before it came
-	came            time.Duration // when its status first named the other seed
+	arrived         bool          // whether its Restore was seen to succeed
+	came            time.Duration // when its Restore there had succeeded, or else when its status first named the other seed
 }
 
 // journeys of all shoots, in order, and the seeds that they were on at the end.
@@ -239,6 +240,9 @@ func journeys(run *Run) (ends map[string]string, all []journey) {
 			delete(left, e.Subject)
 		}
 		on := ends[e.Subject]
+		if p.Operation.Type == "Restore" && p.Operation.State == "Succeeded" {
+			arrive(all, e.Subject, on, e.At)
+		}
 		if _, leaving := left[e.Subject]; on != "" && on != p.SpecSeed && !leaving {
 			left[e.Subject] = e.At
 		} else if on == p.SpecSeed {
@@ -246,6 +250,18 @@ func journeys(run *Run) (ends map[string]string, all []journey) {
 		}
 	}
 	return ends, all
+}
+
+// arrive ends the last journey of a shoot, which the garden sees on its new seed as soon as a Restore begins.
+func arrive(all []journey, shoot, on string, at time.Duration) {
+	for i := range slices.Backward(all) {
+		if j := &all[i]; j.shoot == shoot {
+			if j.to == on && !j.arrived {
+				j.came, j.arrived = at, true
+			}
+			return
+		}
+	}
 }
 
 // on the map: an arrow with a text above its middle, whose moments count from zero.

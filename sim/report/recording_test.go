@@ -138,7 +138,7 @@ func (t *recording) finish(n, lost int) *verdict.Report {
 	}
 	t.tried(20.5, timeline.Unknown)
 	t.seen(21, "b", "a", "Migrate", "Aborted", 10)
-	t.seen(22, "b", "a", "Restore", "Processing", 30)
+	t.seen(22, "b", "b", "Restore", "Processing", 30)
 	t.tried(22.4, timeline.Unknown)
 	t.at(23, "gardenlet-b", "", timeline.CloudCalled{Number: 1, Verb: "put", What: "records", Name: "owner.alpha.p.x",
 		Outcome: "OK", Took: true, Made: moment(22.9)})
