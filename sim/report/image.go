@@ -218,7 +218,7 @@ type journey struct {
 	left            time.Duration // when it was first seen bound to another seed than the one that it was on
 	leaving         bool          // whether that was seen before it came
 	arrived         bool          // whether its Restore was seen to succeed
-	came            time.Duration // when its Restore there had succeeded, or else when its status first named the other seed
+	came            time.Duration // when its Restore there succeeded; if not seen, when its status first named the seed
 }
 
 // journeys of all shoots, in order, and the seeds that they were on at the end.
