@@ -1,12 +1,16 @@
 package transplant_test
 
 import (
+	"os"
+	"os/exec"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/mod/modfile"
 	"sigs.k8s.io/yaml"
 )
@@ -67,6 +71,44 @@ func TestExamples_FilesForCI_AreReadAndNameTheToolchain(t *testing.T) {
 	}
 }
 
+// The action passes arguments on with their quotes resolved. It fails where quotes do not match, or nothing is given.
+func TestAction_Run_PassesArgumentsOnOrFails(t *testing.T) {
+	t.Parallel()
+	var action struct {
+		Runs struct {
+			Steps []struct{ Name, Run string }
+		}
+	}
+	if err := yaml.Unmarshal([]byte(tracked(t)["action.yml"]), &action); err != nil {
+		t.Fatal(err)
+	}
+	script := ""
+	for _, step := range action.Runs.Steps {
+		if step.Name == "Run" {
+			script = step.Run
+		}
+	}
+	for arguments, want := range map[string]string{
+		`seed-loss  -l 'tier in (smoke,core)'`: "run\nseed-loss\n-l\ntier in (smoke,core)\n--out\no\n--summary\ns\n",
+		"-l\n$HOME *":                          "run\n-l\n$HOME\n*\n--out\no\n--summary\ns\n",
+		`seed-loss -l tier='smoke`:             "", // fails
+		"":                                     "",
+		" \n":                                  "",
+	} {
+		program := filepath.Join(t.TempDir(), "program")
+		if err := os.WriteFile(program, []byte("#!/bin/sh\nprintf '%s\\n' \"$@\"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		command := exec.CommandContext(t.Context(), "bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)
+		command.Env = append(os.Environ(), "RUNNER_TEMP="+t.TempDir(), "PROGRAM="+program, "ARGUMENTS="+arguments, "OUT=o",
+			"GITHUB_STEP_SUMMARY=s")
+		out, err := command.Output()
+		if (err == nil) != (want != "") || err == nil && string(out) != want {
+			t.Errorf("with %q it runs the program with %q, %v; want %q", arguments, out, err, want)
+		}
+	}
+}
+
 // What a release is made of is in the tree, or is a bill of materials that "make sbom" writes.
 func TestRelease_WhatItNames_IsThere(t *testing.T) {
 	t.Parallel()
@@ -75,7 +117,13 @@ func TestRelease_WhatItNames_IsThere(t *testing.T) {
 		Builds []struct{ ID, Main, Dir string }
 		// Archives' files are names, or have a source.
 		Archives []struct{ Files []any }
-		Images   []struct {
+		Checksum struct {
+			Extra []any `json:"extra_files"`
+		}
+		Release struct {
+			Extra []any `json:"extra_files"`
+		}
+		Images []struct {
 			IDs        []string `json:"ids"`
 			Dockerfile string   `json:"dockerfile"`
 			Extra      []string `json:"extra_files"`
@@ -115,6 +163,9 @@ func TestRelease_WhatItNames_IsThere(t *testing.T) {
 		if _, there := tree[name]; !there {
 			t.Errorf("a release needs %s, which is not there", name)
 		}
+	}
+	if diff := cmp.Diff(release.Release.Extra, release.Checksum.Extra); diff != "" || len(release.Release.Extra) == 0 {
+		t.Errorf("files beside the archives, and those with a checksum, which is what is signed (-want +got):\n%s", diff)
 	}
 	if len(ids) != 2 || len(names) < 8 {
 		t.Errorf("only %v were looked at", names)
