@@ -74,7 +74,8 @@ func cached(ctx context.Context, source string) (string, error) {
 }
 
 // prebuilt returns the path of a binary that somebody else has built: the one that TRANSPLANT_KUBERNETES_BIN names, or
-// that of the release, which lies beside this program and must be of the same release. It is empty if there is none.
+// that of the release, which lies beside this program. Of the latter only the version of Kubernetes is compared with
+// what this program needs, so that one of another release is refused if that differs. It is empty if there is none.
 func prebuilt(ctx context.Context) (string, error) {
 	if path := os.Getenv(Variable); path != "" {
 		_, err := check(ctx, path)
