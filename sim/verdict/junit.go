@@ -68,10 +68,17 @@ func propertiesOf(r *Report) []junit.Property {
 	return all
 }
 
-// steps are test cases, and so is what was set up before the first of them.
+// steps are test cases, and so is what was set up before the first of them. If the run ended in an error before, that
+// is its error.
 func (s *suite) steps(events []timeline.Event) {
-	if first, _, any := timeline.First[timeline.StepStarted](events); any {
-		s.Cases = append(s.Cases, junit.Case{Class: s.Name, Name: "set up", Time: measure.Seconds(first.At)})
+	setUp := junit.Case{Class: s.Name, Name: "set up"}
+	first, _, begun := timeline.First[timeline.StepStarted](events)
+	if begun {
+		setUp.Time = measure.Seconds(first.At)
+		s.Cases = append(s.Cases, setUp)
+	} else if end, ended, _ := timeline.First[timeline.RunEnded](events); ended.Error != "" {
+		setUp.Time, setUp.Error = measure.Seconds(end.At), junit.Because(ended.Error)
+		s.Cases = append(s.Cases, setUp)
 	}
 	var started timeline.Event
 	for _, e := range events {

@@ -425,6 +425,23 @@ func TestTheFilesOfAVerdict(t *testing.T) {
 	checkJUnit(t, folder, cases)
 }
 
+// A run that ends in an error before its first step has a test case for the set-up, with that error.
+func TestSuiteOf_SetUpThatFails_IsATestCaseInError(t *testing.T) {
+	t.Parallel()
+	events := []timeline.Event{
+		{Seq: 1, Payload: timeline.RunStarted{Scenario: "tale"}},
+		{Seq: 2, At: 3 * time.Second, Payload: timeline.RunEnded{Error: "no seed is ready"}},
+	}
+	suite := verdict.SuiteOf(t.TempDir(), &verdict.Report{Scenario: "tale", Verdict: verdict.Error}, events)
+	first := suite.Cases[0]
+	if first.Name != "set up" || first.Time != 3 || first.Error == nil || first.Error.Message != "no seed is ready" {
+		t.Errorf("the first test case is %+v, want the set-up of 3s, with the error", first)
+	}
+	if last := suite.Cases[len(suite.Cases)-1]; last.Name != "Error" || len(suite.Cases) != 2 {
+		t.Errorf("test cases %+v, want the set-up and the verdict", suite.Cases)
+	}
+}
+
 func checkJUnit(t *testing.T, folder string, want map[string]string) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(folder, "junit.xml"))
