@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 )
 
@@ -28,6 +30,9 @@ func TestExamples_JobsOfKubernetes_RunEachPartAndMergeThem(t *testing.T) {
 		}
 		if err := yaml.UnmarshalStrict(document, &job); err != nil {
 			t.Fatal(err)
+		}
+		if refused := validation.IsDNS1123Subdomain(job.Name); len(refused) == 0 {
+			t.Errorf("Kubernetes takes the Job %s, whose folder may have evidence of an earlier night", job.Name)
 		}
 		args := job.Spec.Template.Spec.Containers[0].Args
 		root := newCommand()
@@ -54,8 +59,11 @@ func TestExamples_JobsOfKubernetes_RunEachPartAndMergeThem(t *testing.T) {
 			if got, want := command.Flag("shard").Value.String(), fmt.Sprintf("%d/%d", index+1, parts); got != want {
 				t.Errorf("pod %d runs part %s, want %s", index, got, want)
 			}
-			folders = append(folders, strings.ReplaceAll(command.Flag("out").Value.String(), "$(JOB_COMPLETION_INDEX)",
-				fmt.Sprint(index)))
+			out := command.Flag("out").Value.String()
+			if _, night, _ := strings.Cut(job.Name, "disaster-recovery-"); !slices.Contains(strings.Split(out, "/"), night) {
+				t.Errorf("the Job %s has no folder of its own, but %s", job.Name, out)
+			}
+			folders = append(folders, strings.ReplaceAll(out, "$(JOB_COMPLETION_INDEX)", fmt.Sprint(index)))
 		}
 	}
 	if parts == 0 {

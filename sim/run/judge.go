@@ -128,8 +128,9 @@ func NewMergeCommand() *cobra.Command {
 runs of one command. DIR is the folder of a run, or a folder of such folders. Each run is judged again
 from its timeline.
 
-A shard notes what it is going to run. A run without evidence is an Error here, and all shards must be
-there.
+A shard notes what it is going to run, and when it starts. A run without evidence since then is an Error
+here, and all shards must be there. A folder of a shard that has not started still has what an earlier
+command has left: give each --shard a new folder.
 
 The exit code is that of the gravest verdict. No scenario may be in two folders.`,
 		Example: `  transplant merge shard-1 shard-2 shard-3
@@ -195,32 +196,59 @@ func writeSuites(path string, runs []merged) error {
 
 // merge the runs in these folders, by the names of their scenarios.
 func merge(folders []string) (all []merged, worst verdict.Verdict, err error) {
-	found, err := runsIn(folders)
+	plans, err := plansIn(folders)
 	if err != nil {
 		return nil, "", err
 	}
 	worst = verdict.Passed
 	at := map[string]string{}
-	for _, folder := range found {
-		run := judgeMerged(folder)
-		if other := at[run.Name]; other != "" {
-			return nil, "", fmt.Errorf("merge runs: %s is in %s and in %s: give one of them", run.Name, other, folder)
+	for _, folder := range folders {
+		found, err := mergedIn(folder, plans[folder])
+		if err != nil {
+			return nil, "", err
 		}
-		at[run.Name], all, worst = folder, append(all, run), verdict.Worst(worst, run.Verdict())
+		for _, run := range found {
+			if other := at[run.Name]; other != "" {
+				return nil, "", fmt.Errorf("merge runs: %s is in %s and in %s: give one of them", run.Name, other, run.Folder)
+			}
+			at[run.Name], all, worst = run.Folder, append(all, run), verdict.Worst(worst, run.Verdict())
+		}
 	}
-	planned, err := plannedIn(folders)
-	if err != nil {
-		return nil, "", err
-	}
-	for name, folder := range planned {
-		if at[name] == "" {
-			all = append(all, unjudged(name, folder,
-				errors.New("the shard was to run it, and there is no evidence of it: the shard has not come to its end")))
-			worst = verdict.Worst(worst, verdict.Error)
+	for folder, plan := range plans {
+		for _, name := range plan.Runs {
+			if at[name] == "" {
+				at[name] = folder
+				all = append(all, unjudged(name, folder, errors.New("the shard was to run it, and there is no evidence of it "+
+					"since the shard started: the shard has not come to its end")))
+				worst = verdict.Worst(worst, verdict.Error)
+			}
 		}
 	}
 	slices.SortFunc(all, func(a, b merged) int { return strings.Compare(a.Name, b.Name) })
 	return all, worst, nil
+}
+
+// mergedIn a folder: the runs in it or, if it is that of a shard, those that the shard has run. An earlier command may
+// have left others there, also of the same scenarios.
+func mergedIn(folder string, plan *selection.Plan) (all []merged, err error) {
+	var runs []string
+	if plan == nil {
+		if runs, err = runsIn([]string{folder}); err != nil {
+			return nil, err
+		}
+	} else {
+		runs = slices.DeleteFunc(plan.Evidence(folder), func(run string) bool {
+			_, err := os.Stat(filepath.Join(run, timeline.FileName))
+			return err != nil
+		})
+	}
+	for _, run := range runs {
+		one := judgeMerged(run)
+		if plan == nil || one.Report == nil || !one.Report.Started.Before(plan.Started) {
+			all = append(all, one)
+		}
+	}
+	return all, nil
 }
 
 // judgeMerged judges the run in a folder.
@@ -247,9 +275,9 @@ func appendSummary(path string, runs []summary.Run, troubles []string) error {
 	return errors.Join(summary.Write(file, runs, troubles), file.Close())
 }
 
-// plannedIn the folders of shards: the folders by the names of their scenarios.
-func plannedIn(folders []string) (map[string]string, error) {
-	planned, parts, of := map[string]string{}, map[int]bool{}, 0
+// plansIn folders of shards: what was to run in each.
+func plansIn(folders []string) (map[string]*selection.Plan, error) {
+	plans, parts, of := map[string]*selection.Plan{}, map[int]bool{}, 0
 	for _, folder := range folders {
 		plan, err := selection.PlanIn(folder)
 		if err != nil {
@@ -261,10 +289,7 @@ func plannedIn(folders []string) (map[string]string, error) {
 		if of != 0 && plan.Of != of {
 			return nil, fmt.Errorf("merge shards: %s is one of %d, another is one of %d", folder, plan.Of, of)
 		}
-		parts[plan.Part], of = true, plan.Of
-		for _, name := range plan.Runs {
-			planned[name] = folder
-		}
+		plans[folder], parts[plan.Part], of = plan, true, plan.Of
 	}
 	for part := range of {
 		if !parts[part+1] {
@@ -272,7 +297,7 @@ func plannedIn(folders []string) (map[string]string, error) {
 				part+1, of)
 		}
 	}
-	return planned, nil
+	return plans, nil
 }
 
 // runsIn finds the folders with a timeline: those given, or those right below them. A shard may have none.

@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/transplant-sim/transplant/sim/run/selection"
 	"github.com/transplant-sim/transplant/sim/timeline"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
@@ -74,15 +76,7 @@ func TestMerge_ShardThatDied_IsAnError(t *testing.T) {
 	}
 	var shards []string
 	for _, part := range []string{"1/2", "2/2"} {
-		shards = append(shards, filepath.Join(root, "shard-"+part[:1]))
-		_, got, err := runFilesWith(t.Context(), &small{t: t}, func(r *runner) {
-			if err := r.shard.Set(part); err != nil {
-				t.Fatal(err)
-			}
-		}, shards[len(shards)-1], files...)
-		if err != nil || got != verdict.Passed {
-			t.Fatalf("shard %s is %s, %v", part, got, err)
-		}
+		shards = append(shards, runShard(t, root, part, files))
 	}
 	out, err := printed(t.Context(), NewMergeCommand(), shards...)
 	if err != nil || !strings.HasPrefix(out, "## Passed: 3 ") {
@@ -107,6 +101,56 @@ func TestMerge_ShardThatDied_IsAnError(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]int{"one": 0, "three": 1, "two": 0}, failures(t, cases)); diff != "" {
 		t.Errorf("failures and errors by suite (-want +got):\n%s", diff)
+	}
+}
+
+// runShard in a folder of its own, where an earlier one may have been.
+func runShard(t *testing.T, root, part string, files []string) (folder string) {
+	t.Helper()
+	folder = filepath.Join(root, "shard-"+part[:1])
+	_, got, err := runFilesWith(t.Context(), &small{t: t}, func(r *runner) {
+		if err := r.shard.Set(part); err != nil {
+			t.Fatal(err)
+		}
+	}, folder, files...)
+	if err != nil || got != verdict.Passed {
+		t.Fatalf("shard %s is %s, %v", part, got, err)
+	}
+	return folder
+}
+
+// What an earlier command has left in the folder of a shard is not evidence of the shard, whether the shard has run the
+// same scenario, another one, or none yet.
+func TestMerge_EvidenceOfAnEarlierCommand_DoesNotCount(t *testing.T) {
+	t.Parallel()
+	root, here := t.TempDir(), t.TempDir()
+	var files []string
+	for _, name := range []string{"one", "two", "three"} {
+		files = append(files, scene(t, here, name, empty, "  steps: [{wait: {for: 1ms, because: of nothing}}]"))
+	}
+	for _, part := range []string{"1/3", "2/3", "3/3"} { // one run each, in the folder of the shard itself
+		runShard(t, root, part, files)
+	}
+	shards := []string{runShard(t, root, "1/2", files), runShard(t, root, "2/2", files)}
+	out, err := printed(t.Context(), NewMergeCommand(), shards...)
+	if err != nil || !strings.HasPrefix(out, "## Passed: 3 ") {
+		t.Errorf("two shards in the folders of three: %v\n%s", err, out)
+	}
+	dies := selection.Shard{}
+	if err := dies.Set("1/2"); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := selection.PlanIn(shards[0])
+	if err != nil || len(plan.Runs) != 2 {
+		t.Fatalf("shard 1/2 has noted %v, %v, want two runs", plan, err)
+	}
+	if err := dies.Note(shards[0], plan.Runs, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	out, err = printed(t.Context(), NewMergeCommand(), shards...)
+	if code := (ended{}); !errors.As(err, &code) || code.ExitCode() != 2 || !strings.HasPrefix(out, "## Error: 3 ") ||
+		strings.Count(out, "no evidence of it since") != 2 {
+		t.Errorf("a shard that has started again and run nothing: %v\n%s", err, out)
 	}
 }
 

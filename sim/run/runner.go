@@ -65,7 +65,7 @@ type runner struct {
 // run runs and judges what was accepted.
 func (r *runner) run(ctx context.Context, p *plan) verdict.Verdict {
 	all := &results{worst: verdict.Passed, runs: map[string]summary.Run{}}
-	if err := r.shard.Note(cmp.Or(r.folder, defaultRuns), p.runs()); err != nil {
+	if err := r.shard.Note(cmp.Or(r.folder, defaultRuns), p.runs(), r.clock.Now()); err != nil {
 		fmt.Fprintln(r.out, err)
 		all.worsen(verdict.Error)
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // planFile of a shard lies beside the folders of its runs.
@@ -17,11 +18,13 @@ type Plan struct {
 	Part int      `json:"part"`
 	Of   int      `json:"of"`
 	Runs []string `json:"runs"` // names of scenarios
+	// Started is before all of its runs: evidence that began earlier in the same folders is that of another command.
+	Started time.Time `json:"started,omitzero"`
 }
 
-// Note in a folder what the shard is going to run. All of the scenarios are no shard: what an earlier shard has noted
-// there is removed.
-func (s *Shard) Note(folder string, runs []string) error {
+// Note in a folder what the shard is going to run from now on. All of the scenarios are no shard: what an earlier shard
+// has noted there is removed.
+func (s *Shard) Note(folder string, runs []string, now time.Time) error {
 	file := filepath.Join(folder, planFile)
 	if s.of == 0 {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -29,7 +32,7 @@ func (s *Shard) Note(folder string, runs []string) error {
 		}
 		return nil
 	}
-	content, err := json.Marshal(Plan{Part: s.part, Of: s.of, Runs: runs})
+	content, err := json.Marshal(Plan{Part: s.part, Of: s.of, Runs: runs, Started: now.UTC()})
 	if err == nil {
 		err = os.MkdirAll(folder, 0o755)
 	}
@@ -40,6 +43,17 @@ func (s *Shard) Note(folder string, runs []string) error {
 		return fmt.Errorf("note what --shard %s runs: %w", s, err)
 	}
 	return nil
+}
+
+// Evidence is where the runs of a shard in a folder are, if they are there: one run may be in the folder itself.
+func (p *Plan) Evidence(folder string) (runs []string) {
+	for _, name := range p.Runs {
+		runs = append(runs, filepath.Join(folder, name))
+	}
+	if len(runs) == 1 {
+		runs = append(runs, folder)
+	}
+	return runs
 }
 
 // PlanIn a folder of a shard; nil if it is none.
