@@ -28,6 +28,8 @@ const (
 	NotJudged Outcome = "NotJudged"
 	// Expected is what is NonConformant and known to be, and a report in which nothing else is wrong.
 	Expected Outcome = "Expected"
+	// Noted is what is NonConformant with a clause that counts for no result.
+	Noted Outcome = "Noted"
 )
 
 // Finding is what was found about a clause.
@@ -44,6 +46,8 @@ type Finding struct {
 	Open string `json:"open,omitempty"`
 	// Points are those of the clause that is judged by crashes, each once.
 	Points []PointFinding `json:"points,omitempty"`
+	// Aside is that of the clause.
+	Aside string `json:"aside,omitempty"`
 }
 
 // PointFinding is what was found at a crash point.
@@ -81,6 +85,8 @@ type Clause struct {
 	Profile string `json:"profile"`
 	// Incident is what went wrong without it; empty if none is known.
 	Incident string `json:"incident,omitempty"`
+	// Aside says why the clause counts for no result, such as recommended; empty if it counts.
+	Aside string `json:"aside,omitempty"`
 }
 
 // Profiles are the parts of a published report.

@@ -131,6 +131,9 @@ func conforming() *Evidence {
 	e.Walks[Deleting].Step(MigrateDeleted).Before = object("", "Create/Succeeded")
 	e.Walks[Deleting].Step(MigrateDeleted).Writes = []Write{own(object("migrate", "Migrate/Succeeded"))}
 	e.Walks[Failed].Step(ReconcileFailed).After = object("reconcile", "Create/Succeeded")
+	e.Walks[Bare].Step(MigrateRefused).CloudRequests = 1
+	*e.Walks[Stuck].Step(CreateStuck) = Step{Name: CreateStuck, Before: gone, After: object("", "Create/Error")}
+	e.Walks[Stuck].Step(Thaw).CloudRequests = 1
 	e.Walks[Refused].Step(RestoreRefused).After = object("restore", "Restore/Error")
 	e.Walks[Refused].Step(Delete).Calls = []Call{deleted}
 	for _, step := range []string{Migrate, Restore} {
@@ -192,7 +195,7 @@ func TestJudge_BrokenRecord_IsNamedByItsClause(t *testing.T) {
 		"A10": {of(ReconcileAgain, write(own(object("", "Reconcile/Processing", free)))), ""},
 		"A11": {unanswered(Clean, DeleteSource), ""},
 		"A12": {unanswered(Back, Restore), ""},
-		"A13": {at(Failed, ReconcileFailed, func(s *Step) { s.After.Operation = "" }), ""},
+		"A13": {at(Failed, ReconcileFailed, write(own(object("", "Reconcile/Succeeded")))), ""},
 		"A14": {unanswered(Clean, MigrateAgain), ""},
 		"B1":  {of(Migrate, call(updated)), ""},
 		"B3":  {of(Migrate, func(s *Step) { s.Managed[0].KeepObjects = false }), ""},

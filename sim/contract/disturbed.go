@@ -44,17 +44,25 @@ func waitsForFailed(e *Evidence) Finding {
 	if f := quiet(s); f.Outcome == NonConformant {
 		return f
 	}
-	if s.After.Operation == "" {
-		return breaks("the request was taken off while the Shoot had Failed")
-	}
 	return answered(e, Failed, Recovered)
 }
 
 func withoutCloud(e *Evidence) Finding {
+	if none := e.external(); none != nil {
+		return *none
+	}
 	if clean := e.migratesWell(); clean != nil {
 		return *clean
 	}
-	return answered(e, Bare, MigrateRefused)
+	s, _ := e.step(Bare, MigrateRefused)
+	f := answered(e, Bare, MigrateRefused)
+	switch reads := e.Walks[Clean].Step(Migrate).CloudRequests; {
+	case f.Outcome == NonConformant && reads > 0:
+		return unknown("it reads the cloud in migrate: something outside may be needed: %s", f.Reason)
+	case f.Outcome == Conformant && s.CloudRequests == 0:
+		return noMatter("its migrate asks nothing of the cloud")
+	}
+	return f
 }
 
 // migratesWell is nil if the undisturbed migrate ends, and changes nothing in the cloud: else a disturbed one cannot.
@@ -69,6 +77,9 @@ func (e *Evidence) migratesWell() *Finding {
 }
 
 func earlyState(e *Evidence) Finding {
+	if none := e.external(); none != nil {
+		return *none
+	}
 	first, missing := e.step(Early, Create)
 	if missing != nil {
 		return *missing
@@ -98,6 +109,9 @@ func earlyState(e *Evidence) Finding {
 }
 
 func withoutState(e *Evidence) Finding {
+	if none := e.external(); none != nil {
+		return *none
+	}
 	first, missing := e.step(Lost, Create)
 	if missing != nil {
 		return *missing
@@ -111,7 +125,13 @@ func withoutState(e *Evidence) Finding {
 	w := e.Walks[Lost]
 	i := slices.IndexFunc(w.Steps, func(s *Step) bool { return s.Name == RestoreLost })
 	if i >= 0 {
-		was, is := kindsOf(remaining(w.Steps[:i])), kindsOf(remaining(w.Steps))
+		before, after := remaining(w.Steps[:i]), remaining(w.Steps)
+		for _, one := range before {
+			if !slices.Contains(after, one) {
+				return breaks("the restore has deleted %s", one)
+			}
+		}
+		was, is := kindsOf(before), kindsOf(after)
 		for kind, n := range is {
 			if n > max(was[kind], 1) {
 				return breaks("there were %d of %s, and are %d", was[kind], kind, n)
@@ -153,9 +173,15 @@ func staysStuck(e *Evidence) Finding {
 	if none := e.external(Create); none != nil {
 		return *none
 	}
+	if first, _ := e.step(Stuck, CreateStuck); first != nil && first.After.LastState == succeeded {
+		return noMatter("its reconcile succeeds though the cloud refuses it: it was never stuck")
+	}
 	s, missing := e.step(Stuck, Thaw)
-	if missing != nil {
+	switch {
+	case missing != nil:
 		return *missing
+	case s.CloudRequests == 0:
+		return unknown("the source has not tried again while the kit waited")
 	}
 	for _, call := range s.Calls {
 		if call.Identity == e.source() {

@@ -52,6 +52,24 @@ func TestJudge_DisturbedWalk_BuildsOnTheUndisturbed(t *testing.T) {
 		}, Unknown, "breaks E1"},
 		"the destination acts": {"F1", func(e *Evidence) { e.Walks[Stuck].Step(Thaw).Calls = []Call{deleted} },
 			Conformant, ""},
+		"not stuck": {"F1", func(e *Evidence) {
+			e.Walks[Stuck].Step(CreateStuck).After = object("", "Create/Succeeded")
+		}, NotApplicable, "never stuck"},
+		"no retry": {"F1", func(e *Evidence) { e.Walks[Stuck].Step(Thaw).CloudRequests = 0 }, Unknown, "not tried again"},
+		"lost the network": {"D4", func(e *Evidence) {
+			e.Walks[Lost].Step(RestoreLost).Calls = []Call{deleted, doubled}
+		}, NonConformant, "has deleted networks/n1"},
+		"asks no cloud": {"B11", func(e *Evidence) { e.Walks[Bare].Step(MigrateRefused).CloudRequests = 0 }, NotApplicable,
+			"asks nothing"},
+		"reads the cloud": {"B11", func(e *Evidence) {
+			e.Walks[Clean].Step(Migrate).CloudRequests = 1
+			e.Walks[Bare].Step(MigrateRefused).Missing = "no answer"
+		}, Unknown, "reads the cloud in migrate"},
+		"takes the request off": {"A13", func(e *Evidence) { e.Walks[Failed].Step(ReconcileFailed).After.Operation = "" },
+			Conformant, ""},
+		"C1, no call":  {"C1", withoutCalls, Unknown, "no call"},
+		"D4, no call":  {"D4", withoutCalls, Unknown, "no call"},
+		"B11, no call": {"B11", withoutCalls, Unknown, "no call"},
 		"no restore": {"F1", func(e *Evidence) { e.Walks[Stuck].Steps = e.Walks[Stuck].Steps[:3] }, Unknown,
 			"thaw was not reached"},
 	} {
@@ -61,6 +79,38 @@ func TestJudge_DisturbedWalk_BuildsOnTheUndisturbed(t *testing.T) {
 		got := Judge(e, []Clause{clause}).Findings[c.clause]
 		if got.Outcome != c.want || !strings.Contains(got.Reason, c.reason) {
 			t.Errorf("%s: %s is %s %q, want %s with %q", name, c.clause, got.Outcome, got.Reason, c.want, c.reason)
+		}
+	}
+}
+
+func withoutCalls(e *Evidence) {
+	for _, s := range e.Walks[Clean].Steps {
+		s.Calls = nil
+	}
+}
+
+// What is recommended, or nobody can keep, is noted and counts for no result.
+func TestReport_ClausesAside_CountForNoResult(t *testing.T) {
+	t.Parallel()
+	e := conforming()
+	e.Walks[Stuck].Step(Thaw).Calls = []Call{updated}
+	e.Walks[Bare].Step(MigrateRefused).Missing = "no answer"
+	report := Report{Extension: "x", Kinds: []KindReport{Judge(e, Clauses())}}
+	if got := report.Outcome(); got != Conformant {
+		t.Errorf("it is %s: %v", got, report.Counts())
+	}
+	for _, id := range []string{"B11", "F1"} {
+		if f := report.Kinds[0].Findings[id]; f.Outcome != NonConformant || f.Shown() != Noted || f.Cell() != "note" {
+			t.Errorf("%s is %+v", id, f)
+		}
+	}
+	var text strings.Builder
+	if err := report.Write(&text, Clauses()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"note  F1 ", "count for no result: B11 (recommended), F1 (report only)", "Conformant  x"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, text.String())
 		}
 	}
 }

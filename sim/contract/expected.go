@@ -147,7 +147,11 @@ func (x *ExpectedFailure) check(kinds []string) map[string]string {
 	clause, known := ClauseByID(x.Clause)
 	if known {
 		x.Clause = clause.ID
-	} else {
+	}
+	switch {
+	case clause.Aside != "":
+		wrong["clause"] = fmt.Sprintf("%s counts for no result (%s); leave it out", clause.ID, clause.Aside)
+	case !known:
 		wrong["clause"] = fmt.Sprintf("there is no clause %q; docs/contract.md has all, such as B4", x.Clause)
 	}
 	if !slices.ContainsFunc(kinds, x.Covers) {

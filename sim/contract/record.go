@@ -128,12 +128,12 @@ const (
 	ChangeStatus    = "change-status"    // a condition is added, and nothing asked for
 	MigrateDeleted  = "migrate-deleted"  // the object is deleted, and a migrate asked for, before it can act
 	ReconcileFailed = "reconcile-failed" // the Shoot has Failed, and a reconcile is asked for
-	Recovered       = "recovered"        // the Shoot has Failed no more
+	Recovered       = "recovered"        // the Shoot has Failed no more, and a reconcile is asked for again
 	MigrateRefused  = "migrate-refused"  // the cloud refuses all requests for the object
 	RestoreLost     = "restore-lost"     // no state was handed over; an error is an answer
 	RestoreRefused  = "restore-refused"  // the cloud refuses all requests for the object; an error is an answer
 	CreateStuck     = "create-stuck"     // the same
-	Thaw            = "thaw"             // on the source: the cloud refuses no more, and a reconcile is asked for
+	Thaw            = "thaw"             // on the source: the cloud refuses no more, and nothing is asked for
 )
 
 // Step is one request to the extension, with all that happened until the next.

@@ -68,24 +68,33 @@ func Judge(e *Evidence, clauses []Clause) KindReport {
 		} else {
 			report.Findings[c.ID] = Finding{Outcome: NotJudged, Reason: c.How}
 		}
+		f := report.Findings[c.ID]
+		f.Aside = c.Aside
+		report.Findings[c.ID] = f
 	}
 	return report
 }
 
 // Shown is the outcome, but for what is known to be broken.
 func (f Finding) Shown() Outcome {
-	if f.Expected != "" {
+	switch {
+	case f.Aside != "" && f.Outcome == NonConformant:
+		return Noted
+	case f.Expected != "":
 		return Expected
 	}
 	return f.Outcome
 }
 
 // Counts of outcomes over all kinds. What is known to be broken counts as Expected; if something of the clause is open
-// besides, as Unknown, too.
+// besides, as Unknown, too. Clauses that are aside do not count.
 func (r Report) Counts() map[Outcome]int {
 	counts := map[Outcome]int{}
 	for _, kind := range r.Kinds {
 		for _, f := range kind.Findings {
+			if f.Aside != "" {
+				continue
+			}
 			counts[f.Shown()]++
 			if f.Expected != "" && f.Open != "" {
 				counts[Unknown]++
@@ -116,7 +125,7 @@ func (r Report) Outcome() Outcome {
 func (f Finding) Cell() string { return cells[f.Shown()] }
 
 var cells = map[Outcome]string{Conformant: "ok", NonConformant: "NOT", Expected: "known", Unknown: "?",
-	NotApplicable: "-"}
+	NotApplicable: "-", Noted: "note"}
 
 // Write writes a table of clauses and kinds, and what is to be said about what is not Conformant. Clauses that are not
 // judged are named in one line.
@@ -127,11 +136,14 @@ func (r Report) Write(to io.Writer, clauses []Clause) error {
 		fmt.Fprint(table, "\t", kind.Name())
 	}
 	fmt.Fprint(table, "\t\n")
-	var unjudged []string
+	var unjudged, aside []string
 	for _, c := range clauses {
 		if !c.IsJudged() {
 			unjudged = append(unjudged, c.ID)
 			continue
+		}
+		if c.Aside != "" {
+			aside = append(aside, fmt.Sprintf("%s (%s)", c.ID, c.Aside))
 		}
 		fmt.Fprint(table, c.ID)
 		for _, kind := range r.Kinds {
@@ -151,6 +163,9 @@ func (r Report) Write(to io.Writer, clauses []Clause) error {
 		fmt.Fprintf(to, "\nnot judged by this version (transplant contract explain ID says why): %s\n",
 			strings.Join(unjudged, " "))
 	}
+	if len(aside) > 0 {
+		fmt.Fprintf(to, "\ncount for no result: %s\n", strings.Join(aside, ", "))
+	}
 	counts := r.Counts()
 	fmt.Fprintf(to, "\n%s  %s  %d ok, %d not, %d known, %d unknown, %d do not apply\n", r.Outcome(), r.Extension,
 		counts[Conformant], counts[NonConformant], counts[Expected], counts[Unknown], counts[NotApplicable])
@@ -162,7 +177,7 @@ func (r Report) Write(to io.Writer, clauses []Clause) error {
 
 // writeReasons names the worst first.
 func (r Report) writeReasons(to io.Writer, clauses []Clause) {
-	for _, outcome := range []Outcome{NonConformant, Expected, Unknown, NotApplicable} {
+	for _, outcome := range []Outcome{NonConformant, Expected, Noted, Unknown, NotApplicable} {
 		same := map[string][]string{} // clauses, by kind and reason
 		var order []string
 		for _, kind := range r.Kinds {

@@ -102,10 +102,29 @@ func (u asking) refuse(ask request) request {
 	}
 }
 
-// thaw lets the extension of the source go on where it was stuck.
+// thaw lets the extension of the source go on where it was stuck, and waits until it tries again: nobody asks it.
 func (u asking) thaw(ctx context.Context, at *side) (int64, error) {
+	_, before := at.tap.Since(u.namespace, 0)
 	at.tap.Refuse(u.namespace, false)
-	return u.request(constants.GardenerOperationReconcile)(ctx, at)
+	for until := time.Now().Add(u.waitFor(u.subject)); time.Now().Before(until); {
+		if _, requests := at.tap.Since(u.namespace, 0); requests > before {
+			break
+		}
+		if err := sleep(ctx, poll); err != nil {
+			return 0, err
+		}
+	}
+	return 0, nil
+}
+
+// afterwards asks when the extension has had time to see what was changed before.
+func (u asking) afterwards(ask request) request {
+	return func(ctx context.Context, at *side) (int64, error) {
+		if err := sleep(ctx, u.settles); err != nil {
+			return 0, err
+		}
+		return ask(ctx, at)
+	}
 }
 
 // readyOrError is satisfied by an error of the extension, too.
@@ -122,7 +141,9 @@ func (u waiting) readyOrError(v version) error {
 
 // remove the object.
 func (u asking) remove(ctx context.Context, at *side) (int64, error) {
-	at.tap.Refuse(u.namespace, false)
+	if !u.isBase { // what the cloud refuses is for the object that needs it
+		at.tap.Refuse(u.namespace, false)
+	}
 	from, err := u.patch(ctx, at, map[string]any{"metadata": map[string]any{"annotations": map[string]any{
 		constants.ConfirmationDeletion: constants.LabelTrue, constants.GardenerTimestamp: timestamp(),
 	}}}, "")

@@ -133,7 +133,8 @@ func (u *universe) planDisturbed(p *planned, asks func(string) request) {
 		p.ask, p.answered = asking{u}.failShoot(gardencorev1beta1.LastOperationStateFailed,
 			asks(constants.GardenerOperationReconcile)), nil
 	case contract.Recovered:
-		p.ask = asking{u}.failShoot(gardencorev1beta1.LastOperationStateProcessing, nothing)
+		p.ask = asking{u}.failShoot(gardencorev1beta1.LastOperationStateProcessing,
+			asking{u}.afterwards(asks(constants.GardenerOperationReconcile)))
 	case contract.MigrateRefused:
 		p.ask, p.answered = asking{u}.refuse(asks(constants.GardenerOperationMigrate)), waiting{u}.migrated
 	case contract.RestoreLost:

@@ -40,6 +40,8 @@ func caseOf(r contract.Report, kind contract.KindReport, clause contract.Clause)
 	switch {
 	case kind.Reason != "":
 		c.Skipped = junit.Because(kind.Reason)
+	case f.Shown() == contract.Noted:
+		c.Skipped = junit.Because(fmt.Sprintf("counts for no result (%s): %s", f.Aside, f.Reason))
 	case f.Expected != "":
 		c.Skipped = junit.Because(strings.TrimSpace("expected failure: " + f.Expected + "\n" + f.Reason + "\n" + f.Open))
 	case f.Outcome == contract.NonConformant:

@@ -54,7 +54,8 @@ type finding struct {
 
 // tones of outcomes, as in the style of reports of runs.
 var tones = map[contract.Outcome]string{contract.Conformant: "good", contract.NonConformant: "bad",
-	contract.Expected: "lost", contract.Unknown: "unclear", contract.NotApplicable: "plain"}
+	contract.Expected: "lost", contract.Unknown: "unclear", contract.NotApplicable: "plain",
+	contract.Noted: "lost"}
 
 // pageOf is a page that needs nothing but itself.
 func pageOf(r contract.Report, p Published, style template.CSS) ([]byte, error) {
@@ -68,6 +69,7 @@ func pageOf(r contract.Report, p Published, style template.CSS) ([]byte, error) 
 	sections := map[contract.Outcome]*section{
 		contract.NonConformant: {Title: "What breaks the contract"}, contract.Expected: {Title: "What is known to break it"},
 		contract.Unknown: {Title: "What the record does not show"},
+		contract.Noted:   {Title: "What is noted, and counts for no result"},
 	}
 	for _, id := range r.Clauses {
 		clause, known := contract.ClauseByID(id)
@@ -91,7 +93,7 @@ func pageOf(r contract.Report, p Published, style template.CSS) ([]byte, error) 
 		}
 		shown.Rows = append(shown.Rows, line)
 	}
-	for _, outcome := range []contract.Outcome{contract.NonConformant, contract.Expected, contract.Unknown} {
+	for _, outcome := range []contract.Outcome{contract.NonConformant, contract.Expected, contract.Noted, contract.Unknown} {
 		if s := sections[outcome]; len(s.Findings) > 0 {
 			s.Tone = tones[outcome]
 			shown.Sections = append(shown.Sections, *s)

@@ -104,8 +104,11 @@ func PublishedOf(r contract.Report) Published {
 		p.LeftOut = append(p.LeftOut, LeftOut{id, "not selected by --clause or --points"})
 	}
 	for _, c := range contract.Clauses() {
-		if !c.IsJudged() {
+		switch {
+		case !c.IsJudged():
 			p.LeftOut = append(p.LeftOut, LeftOut{c.ID, c.How})
+		case c.Aside != "" && slices.Contains(r.Clauses, c.ID):
+			p.LeftOut = append(p.LeftOut, LeftOut{c.ID, "counts for no result: " + c.Aside})
 		}
 	}
 	p.Result = p.worst()
@@ -126,7 +129,7 @@ func profileOf(r contract.Report, name string, incomplete bool) Profile {
 	p := Profile{Name: name, Result: contract.NotJudged, Counts: map[contract.Outcome]int{}}
 	judged := false
 	for _, c := range contract.Clauses() {
-		if c.Profile != name || !c.IsJudged() {
+		if c.Profile != name || !c.IsJudged() || c.Aside != "" {
 			continue
 		}
 		judged = true

@@ -157,16 +157,22 @@ func TestPublished_Profiles(t *testing.T) {
 		badge   string
 		command string
 	}{
-		"all kept": {func(*contract.Report) {}, "Conformant Conformant Conformant Conformant",
-			"conformant: Core, State, Lifecycle, SplitBrain brightgreen", "transplant contract x.yaml --timeout-multiplier 2"},
-		"known": {known, "Conformant NonConformant Conformant Conformant",
-			"broken: State; conformant: Core, Lifecycle, SplitBrain red",
+		"all kept": {func(*contract.Report) {}, "Conformant Conformant Conformant NotJudged",
+			"conformant: Core, State, Lifecycle brightgreen", "transplant contract x.yaml --timeout-multiplier 2"},
+		"known": {known, "Conformant NonConformant Conformant NotJudged",
+			"broken: State; conformant: Core, Lifecycle red",
 			"transplant contract x.yaml --timeout-multiplier 2"},
-		"no crashes": {without(contract.ByCrashes), "Unknown Conformant Conformant Conformant",
-			"unknown: Core; conformant: State, Lifecycle, SplitBrain lightgrey",
+		"only what counts for nothing": {func(r *contract.Report) {
+			for _, id := range []string{"B11", "F1"} {
+				r.Kinds[0].Findings[id] = contract.Finding{Outcome: contract.NonConformant, Aside: "recommended"}
+			}
+		}, "Conformant Conformant Conformant NotJudged", "conformant: Core, State, Lifecycle brightgreen",
+			"transplant contract x.yaml --timeout-multiplier 2"},
+		"no crashes": {without(contract.ByCrashes), "Unknown Conformant Conformant NotJudged",
+			"unknown: Core; conformant: State, Lifecycle lightgrey",
 			"transplant contract x.yaml --points none --timeout-multiplier 2"},
 		"a kind left out": {func(r *contract.Report) { r.Kinds, r.Multiplier = r.Kinds[1:], 1 },
-			"Unknown Unknown Unknown Unknown", "unknown: Core, State, Lifecycle, SplitBrain lightgrey",
+			"Unknown Unknown Unknown NotJudged", "unknown: Core, State, Lifecycle lightgrey",
 			"transplant contract x.yaml --kind Extension"},
 		"nothing to judge": {func(r *contract.Report) {
 			for _, kind := range r.Kinds {
@@ -174,7 +180,7 @@ func TestPublished_Profiles(t *testing.T) {
 					kind.Findings[id] = contract.Finding{Outcome: contract.NotApplicable}
 				}
 			}
-		}, "NotApplicable NotApplicable NotApplicable NotApplicable", "nothing judged lightgrey",
+		}, "NotApplicable NotApplicable NotApplicable NotJudged", "nothing judged lightgrey",
 			"transplant contract x.yaml --timeout-multiplier 2"},
 	} {
 		r := conforming()
