@@ -108,7 +108,8 @@ func TestReport_ClausesAside_CountForNoResult(t *testing.T) {
 	if err := report.Write(&text, Clauses()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"note  F1 ", "count for no result: B11 (recommended), F1 (report only)", "Conformant  x"} {
+	for _, want := range []string{"note  F1 ", "count for no result: B11 (recommended), F1 (report only)",
+		"Conformant  x"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("it does not say %q:\n%s", want, text.String())
 		}

@@ -93,7 +93,8 @@ func pageOf(r contract.Report, p Published, style template.CSS) ([]byte, error) 
 		}
 		shown.Rows = append(shown.Rows, line)
 	}
-	for _, outcome := range []contract.Outcome{contract.NonConformant, contract.Expected, contract.Noted, contract.Unknown} {
+	for _, outcome := range []contract.Outcome{contract.NonConformant, contract.Expected, contract.Noted,
+		contract.Unknown} {
 		if s := sections[outcome]; len(s.Findings) > 0 {
 			s.Tone = tones[outcome]
 			shown.Sections = append(shown.Sections, *s)
