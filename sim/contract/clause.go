@@ -6,6 +6,7 @@ import (
 	_ "embed" // the table of clauses
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -36,7 +37,8 @@ const (
 type Finding struct {
 	Outcome Outcome `json:"outcome"`
 	Reason  string  `json:"reason,omitempty"`
-	// Way in which a clause is broken: the reason without what differs from object to object.
+	// Way in which a clause is broken: the reason with … for what differs from object to object. It keeps steps, verbs,
+	// kinds and what is missing.
 	Way string `json:"way,omitempty"`
 	// Plan is the path of a file that shows it again; empty if there is none.
 	Plan string `json:"plan,omitempty"`
@@ -61,9 +63,49 @@ type PointFinding struct {
 
 var conforms = Finding{Outcome: Conformant}
 
+// breaks is a finding of what breaks a clause. Its Way has texts as they are, the way of what has one, and no other
+// arguments, such as numbers.
 func breaks(format string, arguments ...any) Finding {
-	return Finding{Outcome: NonConformant, Reason: fmt.Sprintf(format, arguments...), Way: format}
+	ways := make([]any, len(arguments))
+	for i, argument := range arguments {
+		switch a := argument.(type) {
+		case string:
+			ways[i] = a
+		case interface{ way() string }:
+			ways[i] = a.way()
+		default:
+			ways[i] = dots{}
+		}
+	}
+	return Finding{Outcome: NonConformant, Reason: fmt.Sprintf(format, arguments...), Way: fmt.Sprintf(format, ways...)}
 }
+
+// dots stand for an argument, whatever its verb is.
+type dots struct{}
+
+// Format implements fmt.Formatter.
+func (dots) Format(to fmt.State, _ rune) { fmt.Fprint(to, "…") }
+
+// varies is a text that differs from object to object, such as a name or a state.
+type varies string
+
+func (varies) way() string { return "…" }
+
+// lack is what a gardenlet still waits for. What an extension says about it comes after a colon, and differs.
+type lack string
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+func (l lack) way() string {
+	before, _, _ := strings.Cut(string(l), ":")
+	return digits.ReplaceAllString(before, "…")
+}
+
+// listed is a text with its way.
+type listed struct{ text, ways string }
+
+func (l listed) String() string { return l.text }
+func (l listed) way() string    { return l.ways }
 
 func unknown(format string, arguments ...any) Finding {
 	return Finding{Outcome: Unknown, Reason: fmt.Sprintf(format, arguments...)}

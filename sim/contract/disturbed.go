@@ -2,7 +2,6 @@ package contract
 
 import (
 	"slices"
-	"strings"
 )
 
 // The judges of walks in which something is in the way of the object.
@@ -29,7 +28,7 @@ func migratesDeleted(e *Evidence) Finding {
 	case len(s.Calls) > 0:
 		return breaks("it has changed the cloud: %s", list(s.Calls))
 	case s.Missing != "":
-		return breaks("the object is not migrated and gone: %s", s.Missing)
+		return breaks("the object is not migrated and gone: %s", lack(s.Missing))
 	case !slices.ContainsFunc(s.own(), func(w Write) bool { return w.After.LastType == typeMigrate }):
 		return breaks("it was deleted without a migrate")
 	}
@@ -96,7 +95,7 @@ func earlyState(e *Evidence) Finding {
 	s, missing := e.step(Early, Restore)
 	switch {
 	case s != nil && missing != nil:
-		return breaks("from the state after the first reconcile it does not end: %s", missing.Reason)
+		return breaks("from the state after the first reconcile it does not end: %s", lack(s.Missing))
 	case missing != nil:
 		return *missing
 	}
@@ -164,7 +163,7 @@ func deletesAfterError(e *Evidence) Finding {
 		return f
 	}
 	if rest := remaining(e.Walks[Refused].Steps); len(rest) > 0 {
-		return breaks("it is still there: %s", strings.Join(rest, ", "))
+		return breaks("it is still there: %s", listOf(rest))
 	}
 	return scoped(e.Walks[Refused].Steps...)
 }

@@ -34,9 +34,9 @@ func keepsObjects(e *Evidence) Finding {
 		for _, managed := range s.Managed {
 			switch {
 			case managed.Deleted && !managed.KeepObjects:
-				return breaks("ManagedResource %s was deleted without keepObjects", managed.Name)
+				return breaks("ManagedResource %s was deleted without keepObjects", varies(managed.Name))
 			case !managed.Deleted && s.Missing == "":
-				return breaks("ManagedResource %s is still there", managed.Name)
+				return breaks("ManagedResource %s is still there", varies(managed.Name))
 			}
 		}
 	}
@@ -53,7 +53,7 @@ func leavesNothing(e *Evidence) Finding {
 	}
 	for _, item := range steps[0].Items {
 		if !item.Persisted {
-			return breaks("%s/%s is left", item.Resource, item.Name)
+			return breaks("%s/%s is left", item.Resource, varies(item.Name))
 		}
 	}
 	return conforms
@@ -72,9 +72,9 @@ func keepsPersisted(e *Evidence) Finding {
 		for _, name := range slices.Sorted(maps.Keys(was)) {
 			switch {
 			case is[name] == "":
-				return breaks("Secret %s is gone", name)
+				return breaks("Secret %s is gone", varies(name))
 			case is[name] != was[name]:
-				return breaks("Secret %s was changed", name)
+				return breaks("Secret %s was changed", varies(name))
 			}
 		}
 	}
@@ -183,7 +183,7 @@ func inTime(e *Evidence) Finding {
 	s, missing := e.step(Clean, Migrate)
 	switch {
 	case s != nil && missing != nil:
-		return breaks("it was not answered within %s: %s", e.Wait, s.Missing)
+		return breaks("it was not answered within %s: %s", e.Wait, lack(s.Missing))
 	case missing != nil:
 		return *missing
 	case s.Took > e.Wait:

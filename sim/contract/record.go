@@ -7,6 +7,7 @@ package contract
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -207,6 +208,15 @@ func (w Write) String() string {
 	return text
 }
 
+// way is the write without names.
+func (w Write) way() string {
+	if w.Name = ""; w.Cloud { // the path ends with an id
+		parts := strings.SplitN(w.Resource, "/", 3)
+		w.Resource = strings.Join(parts[:min(len(parts), 2)], "/")
+	}
+	return w.String()
+}
+
 // Call is a call that has changed the cloud.
 type Call struct {
 	Identity string // whose it was
@@ -219,6 +229,8 @@ type Call struct {
 
 // String is the call in a few words.
 func (c Call) String() string { return c.Verb + " " + c.Kind + "/" + c.ID }
+
+func (c Call) way() string { return c.Verb + " " + c.Kind }
 
 // Snapshot is what an object says at a moment.
 type Snapshot struct {

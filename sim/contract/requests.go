@@ -25,7 +25,7 @@ func waitsForState(e *Evidence) Finding {
 
 func usesState(e *Evidence) Finding {
 	if s := e.Walks[Clean].Step(Restore); s != nil && s.Missing != "" {
-		return breaks("the restore does not end: %s", s.Missing)
+		return breaks("the restore does not end: %s", lack(s.Missing))
 	}
 	steps, missing := e.steps(Reconcile, Restore)
 	if missing != nil {
@@ -46,7 +46,7 @@ func usesState(e *Evidence) Finding {
 func answersFirst(e *Evidence) Finding {
 	s, missing := e.step(Clean, Reconcile)
 	if s != nil && missing != nil {
-		return breaks("the gardenlet's wait does not end: %s", s.Missing)
+		return breaks("the gardenlet's wait does not end: %s", lack(s.Missing))
 	}
 	if missing != nil {
 		return *missing
@@ -199,7 +199,7 @@ func goesAtOnce(e *Evidence) Finding {
 	s, missing := e.step(Clean, DeleteSource)
 	switch {
 	case s != nil && missing != nil:
-		return breaks("the object is not gone: %s", s.Missing)
+		return breaks("the object is not gone: %s", lack(s.Missing))
 	case missing != nil:
 		return *missing
 	case len(s.Calls) > 0:
@@ -225,7 +225,7 @@ func answered(e *Evidence, walk, name string) Finding {
 	s, missing := e.step(walk, name)
 	switch {
 	case s != nil && missing != nil:
-		return breaks("%s", s.Missing)
+		return breaks("%s", lack(s.Missing))
 	case missing != nil:
 		return *missing
 	}
@@ -237,7 +237,7 @@ func repeats(e *Evidence) Finding {
 		s, missing := e.step(Clean, again.name)
 		switch {
 		case s != nil && missing != nil:
-			return breaks("%s: %s", again.name, s.Missing)
+			return breaks("%s: %s", again.name, lack(s.Missing))
 		case missing != nil:
 			return *missing
 		case len(s.Calls) > 0:
@@ -264,30 +264,36 @@ func sameItems(s *Step, w *Walk, name string) bool {
 // most of a list that a reason shows.
 const most = 3
 
-func list[T fmt.Stringer](all []T) string {
-	var texts []string
+// list shows the first of several; its way has each kind once.
+func list[T interface {
+	String() string
+	way() string
+}](all []T) listed {
+	var texts, ways []string
 	for i, one := range all {
-		if i == most {
-			texts = append(texts, fmt.Sprintf("and %d more", len(all)-most))
-			break
+		if ways = append(ways, one.way()); i < most {
+			texts = append(texts, one.String())
 		}
-		texts = append(texts, one.String())
 	}
-	return strings.Join(texts, ", ")
+	if more := len(all) - most; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	slices.Sort(ways)
+	return listed{strings.Join(texts, ", "), strings.Join(slices.Compact(ways), ", ")}
 }
 
 // differs shows the beginning of two documents.
-func differs(was, is []byte) string {
-	return fmt.Sprintf("it was %s, and is %s", short(was), short(is))
+func differs(was, is []byte) varies {
+	return varies(fmt.Sprintf("it was %s, and is %s", short(was), short(is)))
 }
 
-func short(content []byte) string {
+func short(content []byte) varies {
 	const longest = 120
 	if len(content) == 0 {
 		return "nothing"
 	}
 	if len(content) > longest {
-		return string(content[:longest]) + "…"
+		return varies(content[:longest]) + "…"
 	}
-	return string(content)
+	return varies(content)
 }

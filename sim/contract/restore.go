@@ -126,7 +126,8 @@ func sameMachines(e *Evidence) Finding {
 	case len(was) == 0:
 		return unknown("no machine was asked for")
 	case !slices.Equal(was, is):
-		return breaks("the machines were %s, and are %s", strings.Join(was, ", "), strings.Join(is, ", "))
+		return breaks("the machines were %s, and are %s", varies(strings.Join(was, ", ")),
+			varies(strings.Join(is, ", ")))
 	}
 	return conforms
 }
@@ -135,7 +136,7 @@ func restoresTwice(e *Evidence) Finding {
 	s, missing := e.step(Clean, RestoreAgain)
 	switch {
 	case s != nil && missing != nil:
-		return breaks("%s", s.Missing)
+		return breaks("%s", lack(s.Missing))
 	case missing != nil:
 		return *missing
 	case len(s.Calls) > 0:
@@ -180,7 +181,7 @@ func removesAll(e *Evidence) Finding {
 	}
 	steps := e.tried(Delete)
 	if len(steps) > 0 && steps[0].Missing != "" {
-		return breaks("the object is not gone: %s", steps[0].Missing)
+		return breaks("the object is not gone: %s", lack(steps[0].Missing))
 	}
 	if _, missing := e.steps(Delete); missing != nil {
 		return *missing
@@ -189,7 +190,7 @@ func removesAll(e *Evidence) Finding {
 		return f
 	}
 	if rest := remaining(e.Walks[Clean].Steps); len(rest) > 0 {
-		return breaks("it is still there: %s", strings.Join(rest, ", "))
+		return breaks("it is still there: %s", listOf(rest))
 	}
 	return conforms
 }
@@ -206,7 +207,16 @@ func remaining(steps []*Step) []string {
 	return slices.Sorted(maps.Keys(there))
 }
 
+// listOf what remains; its way has the kinds.
+func listOf(remaining []string) listed {
+	kinds := slices.Sorted(maps.Keys(kindsOf(remaining)))
+	return listed{strings.Join(remaining, ", "), strings.Join(kinds, ", ")}
+}
+
 func sourceNeverDeletes(e *Evidence) Finding {
+	if e.Walks[Clean].Step(Migrate) == nil { // what never moved is deleted where it is
+		return e.seen(Migrate)
+	}
 	source := e.source()
 	fromMigrate := slices.Concat(moving, onDestination)
 	for _, s := range e.tried(fromMigrate...) {

@@ -139,11 +139,37 @@ func (o Object) check() error {
 		return errors.New("it has no steps")
 	case o.Steps[0] != all[0]:
 		return fmt.Errorf("the first step must be %s, which makes the object", all[0])
-	case slices.Contains(o.Steps, contract.DeleteSource) && !slices.Contains(o.Steps, contract.WaitForState) &&
-		o.Steps[len(o.Steps)-1] != contract.DeleteSource:
-		return fmt.Errorf("after %s an object is made again by %s", contract.DeleteSource, contract.WaitForState)
+	}
+	for _, step := range o.Steps {
+		if step == contract.Delete && !slices.Contains(o.Steps, contract.Migrate) {
+			continue // it never moved
+		}
+		for _, needed := range needs[step] {
+			if slices.Contains(all, needed) && !slices.Contains(o.Steps, needed) {
+				return fmt.Errorf("steps: %s needs %s before it in the walk %s; add that, or leave %s out", step, needed, o.Walk,
+					step)
+			}
+		}
 	}
 	return nil
+}
+
+// needs are the steps that make a step what its clauses mean, in the walks that have them. Without them the gardenlet
+// asks for something else, which an extension may rightly answer in another way.
+var needs = map[string][]string{
+	contract.AfterMigrate:   {contract.Migrate},
+	contract.ReconcileAgain: {contract.Migrate},
+	contract.MigrateAgain:   {contract.Migrate},
+	contract.DeleteSource:   {contract.Migrate},
+	contract.WaitForState:   {contract.Migrate, contract.DeleteSource},
+	contract.Restore:        {contract.Migrate, contract.WaitForState},
+	contract.RestoreLost:    {contract.WaitForState},
+	contract.RestoreRefused: {contract.WaitForState},
+	contract.RestoreAgain:   {contract.Restore},
+	contract.ReconcileAfter: {contract.Restore},
+	contract.Thaw:           {contract.Restore},
+	contract.Recovered:      {contract.ReconcileFailed},
+	contract.Delete:         {contract.Restore, contract.RestoreRefused}, // after a migrate
 }
 
 func (p Plan) checkCrash() error {

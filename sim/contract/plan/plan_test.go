@@ -104,7 +104,11 @@ func TestRead_Mistake_NamesFieldAndRemedy(t *testing.T) {
 		head + "objects: [{walk: clean, steps: [migrate, create]}]\n":                          "the order create",
 		head + "objects: [{walk: clean, steps: [migrate]}]\n":                                  "must be create",
 		head + "objects: [{walk: clean}]\n":                                                    "it has no steps",
-		head + "objects: [{walk: clean, steps: [create, delete-source, restore]}]\n":           "again by wait-for-state",
+		head + "objects: [{walk: clean, steps: [create, delete-source, restore]}]\n":           "objects[0]: steps: delete-source needs migrate",
+		head + "objects: [{walk: clean, steps: [create, migrate, delete-source, restore]}]\n":  "restore needs wait-for-state",
+		head + "objects: [{walk: clean, steps: [create, migrate, delete]}]\n":                  "delete needs restore before",
+		head + "objects: [{walk: back, steps: [create, restore]}]\n":                           "add that, or leave restore out",
+		head + "objects: [{walk: stuck, steps: [create-stuck, thaw]}]\n":                       "thaw needs restore",
 		head + "objects: [{walk: short, steps: [create]}, {walk: short, steps: [create]}]\n":   "there twice",
 		head + "objects: [{walk: clean, steps: [create]}]\ncrash: {step: create, writes: 1}\n": "only B17",
 		crash + "{step: create, writes: -1}\n":                                                 "0 or more",
@@ -144,10 +148,14 @@ func TestShrink_Plan_BecomesTheSmallest(t *testing.T) {
 	}{
 		"one step": {whole, func(p Plan) bool { return has(p, "never", "migrate") },
 			[]Object{{"never", []string{"migrate"}}}, 0},
-		"steps that belong together": {whole, func(p Plan) bool { return has(p, "clean", "create", "migrate", "restore") },
-			[]Object{{"clean", []string{"create", "migrate", "restore"}}}, 0},
+		"steps that belong together": {whole, func(p Plan) bool { return has(p, "clean", "restore-again") },
+			[]Object{{"clean", []string{"create", "migrate", "delete-source", "wait-for-state", "restore",
+				"restore-again"}}}, 0},
+		"a deletion of what did not move": {whole, func(p Plan) bool { return has(p, "clean", "delete") },
+			[]Object{{"clean", []string{"create", "delete"}}}, 0},
 		"two objects": {whole, func(p Plan) bool { return has(p, "clean", "migrate-again") && has(p, "back", "restore") },
-			[]Object{{"clean", []string{"create", "migrate-again"}}, {"back", []string{"create", "restore"}}}, 0},
+			[]Object{{"clean", []string{"create", "migrate", "migrate-again"}},
+				{"back", []string{"create", "migrate", "restore"}}}, 0},
 		"nothing smaller": {Plan{APIVersion: whole.APIVersion, Kind: whole.Kind, Clause: "B12", Of: "Network/n",
 			Objects: []Object{{"never", []string{"migrate"}}}}, func(Plan) bool { return false },
 			[]Object{{"never", []string{"migrate"}}}, 0},
@@ -190,5 +198,32 @@ func TestShrink_Error_KeepsTheSmallestSoFar(t *testing.T) {
 	})
 	if steps, _ := got.Size(); !errors.Is(err, ends) || steps != len(contract.WalkSteps["clean"])-1 {
 		t.Errorf("%d steps, %v", steps, err)
+	}
+}
+
+// A plan that is made smaller must not go on to another failure of the same clause.
+func TestSame_OtherBreakOfTheClause_IsNot(t *testing.T) {
+	t.Parallel()
+	b1 := func(step string, calls ...contract.Call) contract.Finding {
+		e := record()
+		e.Walks[contract.Clean].Step(step).Calls = calls
+		return contract.Judge(e, []contract.Clause{clause(t, "B1")}).Findings["B1"]
+	}
+	first := b1("migrate", contract.Call{Verb: "delete", Kind: "network", ID: "1"})
+	for name, c := range map[string]struct {
+		other contract.Finding
+		want  bool
+	}{
+		"another object": {b1("migrate", contract.Call{Verb: "delete", Kind: "network", ID: "2"}), true},
+		"once more": {b1("migrate", contract.Call{Verb: "delete", Kind: "network", ID: "2"},
+			contract.Call{Verb: "delete", Kind: "network", ID: "3"}), true},
+		"another step": {b1("delete-source", contract.Call{Verb: "delete", Kind: "network", ID: "1"}), false},
+		"another verb": {b1("migrate", contract.Call{Verb: "create", Kind: "network", ID: "1"}), false},
+		"another kind": {b1("migrate", contract.Call{Verb: "delete", Kind: "router", ID: "1"}), false},
+		"no break":     {b1("create", contract.Call{Verb: "create", Kind: "network", ID: "1"}), false},
+	} {
+		if got := Same(first, c.other); got != c.want {
+			t.Errorf("%s: %t, want %t: %q and %q", name, got, c.want, first.Way, c.other.Way)
+		}
 	}
 }

@@ -41,7 +41,7 @@ func (p Plan) smaller() []Plan {
 		all = append(all, p.without(i))
 	}
 	for i, o := range p.Objects {
-		for size := len(o.Steps) - 1; size > 0; size = size / 2 {
+		for size := len(o.Steps) - 1; size > 0; size-- { // some only go together
 			for from := len(o.Steps) - size; from > 0; from-- { // later steps first; the first makes the object
 				all = append(all, p.withSteps(i, slices.Delete(slices.Clone(o.Steps), from, from+size)))
 			}
