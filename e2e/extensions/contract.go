@@ -74,6 +74,10 @@ func (r *reconciler[T]) Reconcile(ctx context.Context, request ctrl.Request) (ct
 	if obj.GetExtensionSpec().GetExtensionType() != r.ofType || !r.isDue(obj) {
 		return ctrl.Result{}, nil
 	}
+	if shoot, err := shootOf(ctx, r.Client, obj.GetNamespace()); err == nil && shoot.Status.LastOperation != nil &&
+		shoot.Status.LastOperation.State == gardencorev1beta1.LastOperationStateFailed {
+		return ctrl.Result{RequeueAfter: time.Second}, nil // its owner has to act first
+	}
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 	operation := operationOf(obj)

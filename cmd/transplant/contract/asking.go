@@ -106,6 +106,9 @@ func (u asking) refuse(ask request) request {
 func (u asking) thaw(ctx context.Context, at *side) (int64, error) {
 	_, before := at.tap.Since(u.namespace, 0)
 	at.tap.Refuse(u.namespace, false)
+	if before == 0 {
+		return 0, nil // an extension that never asks the cloud does not begin to
+	}
 	for until := time.Now().Add(u.waitFor(u.subject)); time.Now().Before(until); {
 		if _, requests := at.tap.Since(u.namespace, 0); requests > before {
 			break
