@@ -158,7 +158,7 @@ func TestSeedAttacks_WithEachIdentity_AreRefused(t *testing.T) {
 	applied.Labels = map[string]string{"resources.gardener.cloud/managed-by": "gardener"}
 	k.create(t, applied)
 	const finalizer, another = "resources.gardener.cloud/gardener-resource-manager", "example.com/another"
-	// The first two are still held by the resource manager of the shoot, the others by nobody.
+	// The first two still have the finalizer of the resource manager of the shoot, the others have none.
 	managed := func(name, class string, finalizers ...string) *unstructured.Unstructured {
 		object := managedResource(controlPlane)
 		object.SetName(name)
