@@ -42,6 +42,7 @@ func (b Bandwidth) Start(Dice) Effect {
 	busyUntil := map[Direction]time.Time{}
 	return Effect{
 		Direction: b.Direction,
+		Rated:     true,
 		Release: func(t Transit) time.Time {
 			mu.Lock()
 			defer mu.Unlock()

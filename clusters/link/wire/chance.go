@@ -9,7 +9,8 @@ import (
 type Chance struct {
 	// Percent of the packets that it happens to.
 	Percent float64 `json:"percent"`
-	// Correlation in percent with the packet before: it happens as often, but in longer runs.
+	// Correlation in percent with the packet before: it happens as often, but in longer runs. At 100 the first packet
+	// decides for all, as with netem.
 	Correlation float64 `json:"correlation,omitempty"`
 }
 
@@ -32,32 +33,39 @@ func (c Chance) String() string {
 	return fmt.Sprintf("%v%%~%v%%", c.Percent, c.Correlation)
 }
 
+// alone says whether it happens to a packet that has nothing to do with others.
+func (c Chance) alone(roll Dice) bool {
+	const parts = 1_000_000
+	return roll(parts) < int64(c.Percent/100*parts)
+}
+
 // series is a chance at work. netem mixes its numbers instead, so that a correlation changes how often it happens.
 type series struct {
 	Chance
 	roll Dice
 
-	mu   sync.Mutex
-	last bool
+	mu          sync.Mutex
+	begun, last bool
 }
 
 // strikes says whether it happens to the next packet.
 func (s *series) strikes() bool {
-	const parts = 1_000_000
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	often, kept := s.Percent/100, s.Correlation/100
-	if s.last {
-		often += kept * (1 - often)
-	} else {
-		often *= 1 - kept
+	now := s.Chance
+	switch {
+	case !s.begun: // there is none before
+	case s.last:
+		now.Percent += s.Correlation / 100 * (100 - s.Percent)
+	default:
+		now.Percent *= 1 - s.Correlation/100
 	}
-	s.last = s.roll(parts) < int64(often*parts)
+	s.begun, s.last = true, now.alone(s.roll)
 	return s.last
 }
 
 // segment is how many bytes of a stream one packet has.
 const segment = 1448
 
-// packets is how many of them some bytes are; the end of a stream is one.
-func packets(bytes int) int { return max(1, (bytes+segment-1)/segment) }
+// packets is how many of them some bytes are; the end of a stream is none.
+func packets(bytes int) int { return (bytes + segment - 1) / segment }

@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
@@ -15,6 +17,7 @@ func TestChance_WithCorrelation_IsAsOften(t *testing.T) {
 	const packets = 100_000
 	for _, c := range []Chance{
 		{Percent: 30}, {Percent: 30, Correlation: 25}, {Percent: 5, Correlation: 80}, {Percent: 100},
+		{Percent: 30, Correlation: 99},
 	} {
 		s := &series{Chance: c, roll: dice()}
 		struck, again, before := 0, 0, false
@@ -29,7 +32,7 @@ func TestChance_WithCorrelation_IsAsOften(t *testing.T) {
 			before = now
 		}
 		often, run := 100*float64(struck)/packets, 100*float64(again)/float64(struck)
-		if want := c.Percent; math.Abs(often-want) > 1 {
+		if want := c.Percent; math.Abs(often-want) > 1+c.Correlation/20 {
 			t.Errorf("%s: it happens to %.1f %% of the packets", c, often)
 		}
 		if want := c.Percent + c.Correlation*(1-c.Percent/100); math.Abs(run-want) > 2 {
@@ -64,9 +67,79 @@ func TestLoss_ThirtyPercent_AreLate(t *testing.T) {
 	if got, want := 100*float64(whole)/sent, 100*math.Pow(0.7, 3); math.Abs(got-want) > 1.5 {
 		t.Errorf("of three packets none is late in %.1f %%, want %.1f %%", got, want)
 	}
-	if at := (Loss{Chance: Chance{Percent: 100}}).Start(dice()).Release(Transit{Arrived: start, Now: start}); at.Sub(
+	if at := (Loss{Chance: Chance{Percent: 100}}).Start(dice()).Release(Transit{Bytes: 1, Arrived: start,
+		Now: start}); at.Sub(
 		start) < 24*time.Hour {
 		t.Errorf("what is always lost arrives after %s", at.Sub(start))
+	}
+}
+
+// TestChance_FullCorrelation_DecidesOnce: as with netem, what happens to the first packet happens to all.
+func TestChance_FullCorrelation_DecidesOnce(t *testing.T) {
+	t.Parallel()
+	const links, packets = 1000, 20
+	roll, all := dice(), 0
+	for range links {
+		s, struck := &series{Chance: Chance{Percent: 30, Correlation: 100}, roll: roll}, 0
+		for range packets {
+			if s.strikes() {
+				struck++
+			}
+		}
+		switch struck {
+		case packets:
+			all++
+		case 0:
+		default:
+			t.Fatalf("it happens to %d of %d packets", struck, packets)
+		}
+	}
+	if got := 100 * float64(all) / links; math.Abs(got-30) > 5 {
+		t.Errorf("it happens on %.1f %% of the links, want 30 %%", got)
+	}
+}
+
+// TestLoss_HighCorrelation_EndsSoon: what is sent again is lost by chance alone, so that a long run of losses delays no
+// packet more than others.
+func TestLoss_HighCorrelation_EndsSoon(t *testing.T) {
+	t.Parallel()
+	const sent = 20_000
+	e, start := Loss{Chance: Chance{Percent: 30, Correlation: 99}}.Start(dice()), time.Now()
+	lost, twice := 0, 0
+	for range sent {
+		late := e.Release(Transit{Bytes: 100, Arrived: start, Now: start}).Sub(start)
+		if late > 0 {
+			lost++
+		}
+		if late > 200*time.Millisecond {
+			twice++
+		}
+		if late > 2*time.Minute {
+			t.Fatalf("a packet is late by %s", late)
+		}
+	}
+	if got := 100 * float64(twice) / float64(lost); lost < sent/10 || math.Abs(got-30) > 3 {
+		t.Errorf("of %d lost packets %.1f %% are lost again, want 30 %%", lost, got)
+	}
+}
+
+// TestLoss_Attempts_AreTwoMinutesApartAtMost: TCP does not wait longer before it tries again.
+func TestLoss_Attempts_AreTwoMinutesApartAtMost(t *testing.T) {
+	t.Parallel()
+	e, start := Loss{Chance: Chance{Percent: 90}}.Start(dice()), time.Now()
+	seen := map[time.Duration]bool{}
+	for range 20_000 {
+		seen[e.Release(Transit{Bytes: 100, Arrived: start, Now: start}).Sub(start).Round(time.Millisecond)] = true
+	}
+	delete(seen, time.Duration(math.MaxInt64).Round(time.Millisecond)) // given up
+	got := slices.Sorted(maps.Keys(seen))
+	want := []time.Duration{0}
+	for _, wait := range []int{200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200, 102_400, 120_000, 120_000,
+		120_000, 120_000, 120_000} {
+		want = append(want, want[len(want)-1]+time.Duration(wait)*time.Millisecond)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("packets are late by %v, want %v", got, want)
 	}
 }
 

@@ -24,8 +24,11 @@ type Effect struct {
 	// Direction of the bytes concerned. Release may hold them back; it is nil for faults that hold back nothing.
 	Direction Direction
 	Release   func(Transit) time.Time
-	// Copies is how many bytes more are sent for so many; nil for faults that send none.
+	// Copies is how many bytes more are sent for so many; nil for faults that send none. They hit something where others
+	// have to wait for them.
 	Copies func(bytes int) int
+	// Rated releases depend on how many bytes are sent, copies included.
+	Rated bool
 
 	Cuts    bool // connections that lived through it are dead after it
 	Refuses bool // new connections are refused
@@ -39,7 +42,7 @@ func (e *Effect) holds(d Direction) bool {
 // Transit describes bytes that wait for their release.
 type Transit struct {
 	Direction Direction
-	Bytes     int       // with those that are sent twice
+	Bytes     int       // with their copies, for what is rated; 0 for the end of the stream
 	Arrived   time.Time // on the link
 	Now       time.Time
 }

@@ -12,7 +12,7 @@ type Latency struct {
 	Direction Direction
 	Delay     time.Duration
 	Jitter    time.Duration
-	// Correlation in percent of a jitter with the one before.
+	// Correlation in percent of a jitter with the one before; at 100 the first one stays.
 	Correlation float64
 	// Overtaking are bytes that are not delayed. TCP has them wait for those before them, which they cannot overtake.
 	Overtaking Chance
@@ -70,6 +70,7 @@ type latencies struct {
 
 	mu      sync.Mutex
 	delayed int // parcels since one has overtaken
+	begun   bool
 	last    float64
 }
 
@@ -86,6 +87,9 @@ func (l *latencies) next() time.Duration {
 	}
 	jitter := float64(l.roll(2*int64(l.Jitter)+1)) - float64(l.Jitter)
 	kept := l.Correlation / 100
-	l.last = kept*l.last + (1-kept)*jitter // as netem does
+	if !l.begun {
+		kept = 0 // there is none before
+	}
+	l.begun, l.last = true, kept*l.last+(1-kept)*jitter // as netem does
 	return l.Delay + time.Duration(l.last)
 }

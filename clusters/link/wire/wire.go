@@ -3,6 +3,7 @@ package wire
 import (
 	"io"
 	"net"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -33,11 +34,18 @@ type parcel struct {
 	size     int // with what is sent twice
 	arrived  time.Time
 	releases []release // of the faults that have seen it, rolled once
+	copies   []copies  // of the faults that have seen it, too
 }
 
 type release struct {
 	by *Active
 	at time.Time
+}
+
+// copies of a parcel's packets.
+type copies struct {
+	by   *Active
+	wait bool // for them, as soon as there is a rate
 }
 
 func newWire(c *Conn, d Direction) *wire {
@@ -156,7 +164,12 @@ func (w *wire) hold(p *parcel) bool {
 func (w *wire) release(plan *Plan, p *parcel, now time.Time) time.Time {
 	var latest time.Time
 	for _, a := range plan.Active {
-		if !a.holds(w.direction) {
+		if a.Copies != nil && a.holds(w.direction) {
+			p.copy(a)
+		}
+	}
+	for _, a := range plan.Active {
+		if a.Release == nil || !a.holds(w.direction) {
 			continue
 		}
 		if at := p.releaseBy(a, w.direction, now); at.After(latest) {
@@ -172,18 +185,37 @@ func (p *parcel) releaseBy(a *Active, d Direction, now time.Time) time.Time {
 			return r.at
 		}
 	}
-	var at time.Time
-	if a.Copies != nil {
-		if more := a.Copies(len(p.data)); more > 0 {
-			p.size += more
-			a.Hit()
-		}
+	transit := Transit{Direction: d, Bytes: len(p.data), Arrived: p.arrived, Now: now}
+	if a.Rated {
+		transit.Bytes = p.size
 	}
-	if a.Release != nil {
-		if at = a.Release(Transit{Direction: d, Bytes: p.size, Arrived: p.arrived, Now: now}); at.After(now) {
-			a.Hit()
+	at := a.Release(transit)
+	if at.After(now) && len(p.data) > 0 { // nobody misses the end of a stream
+		a.Hit()
+		if a.Rated {
+			p.hitCopiers()
 		}
 	}
 	p.releases = append(p.releases, release{by: a, at: at})
 	return at
+}
+
+// copy sends packets of the parcel twice, where the fault has not seen it yet.
+func (p *parcel) copy(a *Active) {
+	if slices.ContainsFunc(p.copies, func(c copies) bool { return c.by == a }) {
+		return
+	}
+	more := a.Copies(len(p.data))
+	p.size += more
+	p.copies = append(p.copies, copies{by: a, wait: more > 0})
+}
+
+// hitCopiers counts the faults for whose copies the parcel has to wait, once.
+func (p *parcel) hitCopiers() {
+	for i := range p.copies {
+		if p.copies[i].wait {
+			p.copies[i].wait = false
+			p.copies[i].by.Hit()
+		}
+	}
 }
