@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/clusters/link/kubeapi"
@@ -125,6 +127,64 @@ func TestRewrite(t *testing.T) {
 					t.Errorf("%d hits, want %d", i.Hits(), c.hits)
 				}
 			})
+		}
+	}
+}
+
+// TestAnswers_FollowedLog_PassesAsItComes: a fault of answers keeps back no more than it changes.
+func TestAnswers_FollowedLog_PassesAsItComes(t *testing.T) {
+	t.Parallel()
+	ok := requests.Answers{Code: 200}
+	for name, c := range map[string]struct {
+		fault link.Fault
+		x     string // a header that the fault has given the answer
+		hits  int
+	}{
+		"late": {requests.Delay{At: requests.After, Delay: metav1.Duration{Duration: time.Millisecond}}, "", 1},
+		"late, of a code": {requests.Delay{At: requests.After, Answers: ok,
+			Delay: metav1.Duration{Duration: time.Millisecond}}, "", 1},
+		"of another code": {requests.Abort{At: requests.After, Answers: requests.Answers{Code: 404}}, "", 0},
+		"headers": {requests.Rewrite{At: requests.After, Answers: ok,
+			Patch: requests.Patch{Headers: [][2]string{{"X", "1"}}}}, "1", 1},
+		"a body": {requests.Rewrite{At: requests.After, Replace: requests.Replacement{Body: []byte("x")}}, "", 0},
+	} {
+		for _, protocol := range []string{"h2", "http/1.1"} {
+			t.Run(strings.ReplaceAll(name, " ", "-")+"/"+protocol, func(t *testing.T) {
+				t.Parallel()
+				s := newStream(nil)
+				w := newWorld(t, s)
+				l := w.link(t, link.Options{})
+				i := l.Begin(c.fault)
+				response := open(t, w.client(protocol), l.URL()+"/api/v1/namespaces/n/pods/p/log?follow=true")
+				if got := response.Header.Get("X"); got != c.x {
+					t.Errorf("the header is %q, want %q", got, c.x)
+				}
+				for _, chunk := range []string{"one", "two"} {
+					s.send(t, chunk)
+					expectChunk(t, response.Body, chunk)
+				}
+				close(s.chunks)
+				if rest, err := io.ReadAll(response.Body); err != nil || len(rest) > 0 {
+					t.Errorf("the end is %q, %v", rest, err)
+				}
+				if i.Hits() != c.hits {
+					t.Errorf("%d hits, want %d", i.Hits(), c.hits)
+				}
+			})
+		}
+	}
+}
+
+// TestRewrite_CodeWithoutBody_DropsIt: an answer that is given a code that has no body is whole all the same.
+func TestRewrite_CodeWithoutBody_DropsIt(t *testing.T) {
+	t.Parallel()
+	for _, protocol := range []string{"h2", "http/1.1"} {
+		w := newWorld(t, http.HandlerFunc(echo))
+		l := w.link(t, link.Options{})
+		l.Begin(requests.Rewrite{At: requests.After, Replace: requests.Replacement{Code: 204}})
+		response := open(t, w.client(protocol), l.URL())
+		if rest, err := io.ReadAll(response.Body); response.StatusCode != 204 || err != nil || len(rest) > 0 {
+			t.Errorf("%s: %d %q, %v", protocol, response.StatusCode, rest, err)
 		}
 	}
 }

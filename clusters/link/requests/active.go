@@ -2,6 +2,7 @@ package requests
 
 import (
 	"errors"
+	"net/http"
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +30,7 @@ type Effect struct {
 	// Intended leaves out Leases and Events, unless Match names the resource.
 	Intended bool
 	// Answers leaves out, where the moment is After, what the server has answered otherwise: it takes no turn.
-	Answers func(*Answer) bool
+	Answers func(status int, header http.Header) bool
 	// Serve acts on a selected request; next brings it to the server and the answer back.
 	Serve func(a *Active, x *Exchange, next func(*Exchange))
 }
@@ -98,26 +99,32 @@ func (a *Active) deny(x *Exchange, status *metav1.Status) bool {
 }
 
 // at strikes a request at a moment and does something then; the request ends there when that says false. A fault that
-// is over when the moment comes strikes no more.
+// is over when the moment comes strikes no more. After is when the header of the answer comes, before the client has
+// it: the rest passes as it comes, however long that takes.
 func (a *Active) at(m Moment, x *Exchange, next func(*Exchange), do func() bool) {
-	var kept *Answer
-	keeps := m == After && !x.endless()
-	if keeps && a.Answers != nil {
-		kept = x.Keep(next)
+	strike := func() {
+		if !a.IsOver() && a.Strike(x) && !do() {
+			a.Errors.Add(1)
+			x.hangUp()
+		}
 	}
-	struck := (kept == nil || a.Answers(kept)) && a.NextTurn()
-	if struck && keeps && kept == nil {
-		kept = x.Keep(next)
-	}
-	if struck && !a.IsOver() && a.Strike(x) && !do() {
-		a.Errors.Add(1)
-		x.hangUp()
-	}
-	if kept == nil {
+	if m != After || x.endless() {
+		if a.NextTurn() {
+			strike()
+		}
 		next(x)
-	} else {
-		kept.Send(x.W)
+		return
 	}
+	if a.Answers == nil && !a.NextTurn() {
+		next(x)
+		return
+	}
+	x.Answered(next, func(status int, header http.Header) int {
+		if a.Answers == nil || a.Answers(status, header) && a.NextTurn() {
+			strike()
+		}
+		return status
+	})
 }
 
 // valid finds what is wrong with a selection of requests.

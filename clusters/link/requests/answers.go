@@ -24,8 +24,8 @@ func (a Answers) validate(at Moment) error {
 	return nil
 }
 
-func (a Answers) fit(kept *Answer) bool {
-	return (a.Code == 0 || a.Code == kept.status) && hasHeaders(kept.header, a.Headers)
+func (a Answers) fit(status int, header http.Header) bool {
+	return (a.Code == 0 || a.Code == status) && hasHeaders(header, a.Headers)
 }
 
 // selected makes a fault at a moment hit what is answered so, and nothing else.

@@ -34,7 +34,7 @@ func (c Crash) Turns() Turn { return c.Turn }
 
 // Start begins the fault on one link.
 func (c Crash) Start() Effect {
-	return Effect{Match: c.Match, Writes: true, Intended: true, Answers: (*Answer).success,
+	return Effect{Match: c.Match, Writes: true, Intended: true, Answers: success,
 		Serve: func(a *Active, x *Exchange, next func(*Exchange)) {
 			a.at(c.At, x, next, func() bool { return false })
 		}}

@@ -35,7 +35,7 @@ func (d DropAnswer) Turns() Turn { return d.Turn }
 // Start begins the fault on one link.
 func (d DropAnswer) Start() Effect {
 	return Effect{Match: d.Match, Writes: len(d.Match.Verbs) == 0, Intended: len(d.Match.Verbs) == 0,
-		Answers: (*Answer).success,
+		Answers: success,
 		Serve: func(a *Active, x *Exchange, next func(*Exchange)) {
 			if x.endless() { // there is no answer to lose
 				next(x)

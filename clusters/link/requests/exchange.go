@@ -52,11 +52,24 @@ func (x *Exchange) endless() bool {
 	return x.Request.Verb == kubeapi.VerbWatch || x.R.Header.Get("Upgrade") != ""
 }
 
+// follows says that the answer ends when the client wants it to, although it is no watch: a log that is followed.
+func (x *Exchange) follows() bool {
+	return x.Request.Subresource == "log" && kubeapi.IsTrue(x.R.URL.Query().Get("follow"))
+}
+
 // Keep has the request carried out and keeps the answer.
 func (x *Exchange) Keep(next func(*Exchange)) *Answer {
 	kept := NewAnswer()
 	next(&Exchange{kept, x.R, x.Request, x.Bare})
 	return kept
+}
+
+// Answered has the request carried out and passes the answer on as it comes. Before the client has anything of it,
+// begin sees status and header, may change the header, and gives the status to send.
+func (x *Exchange) Answered(next func(*Exchange), begin func(status int, header http.Header) int) {
+	p := &passing{ResponseWriter: x.W, begin: begin}
+	next(&Exchange{p, x.R, x.Request, x.Bare})
+	p.beginNow() // of an answer that is empty
 }
 
 // hangUp closes the client's connection, as when the network breaks: nothing that was under way on it is answered. A

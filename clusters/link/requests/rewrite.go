@@ -2,6 +2,7 @@ package requests
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,8 +18,9 @@ import (
 )
 
 // Rewrite changes requests before the server sees them or, where the moment is After, answers before the client does.
-// Watches and upgrades keep their answers. What cannot be changed, such as a body that is not JSON by a patch, passes
-// as it is, and is not hit.
+// Watches and upgrades keep their answers, and logs that are followed their bodies. What cannot be changed, such as a
+// body that is not JSON by a patch, passes as it is, and is not hit. Where the body is to change, an answer waits until
+// it is whole.
 type Rewrite struct {
 	Match   kubeapi.Match `json:"match,omitzero"`
 	Answers Answers       `json:"answers,omitzero"`
@@ -79,13 +81,20 @@ func (r Rewrite) Turns() Turn { return r.Turn }
 // Start begins the fault on one link.
 func (r Rewrite) Start() Effect {
 	return Effect{Match: r.Match, Serve: func(a *Active, x *Exchange, next func(*Exchange)) {
-		switch {
-		case r.At == After && x.endless():
+		switch body := r.Replace.Body != nil || r.Patch.Body != nil; {
+		case r.At != After:
+			r.request(a, x, next)
+		case x.endless() || body && x.follows():
 			next(x)
-		case r.At == After:
+		case body:
 			r.answer(a, x, next)
 		default:
-			r.request(a, x, next)
+			x.Answered(next, func(status int, header http.Header) int {
+				if r.Answers.fit(status, header) && a.NextTurn() && !a.IsOver() && a.Strike(x) {
+					status = r.head(status, header)
+				}
+				return status
+			})
 		}
 	}}
 }
@@ -144,6 +153,7 @@ func (f failing) Read([]byte) (int, error) {
 	return 0, f.err
 }
 
+// answer changes the body, and all else, of an answer.
 func (r Rewrite) answer(a *Active, x *Exchange, next func(*Exchange)) {
 	asked := x
 	if r.Patch.Body != nil { // else the server may zip it
@@ -153,18 +163,22 @@ func (r Rewrite) answer(a *Active, x *Exchange, next func(*Exchange)) {
 	}
 	kept := asked.Keep(next)
 	body, err := r.body(kept.body.Bytes())
-	if r.Answers.fit(kept) && err == nil && a.NextTurn() && !a.IsOver() && a.Strike(x) {
-		if r.Replace.Body != nil || r.Patch.Body != nil {
-			kept.body = *bytes.NewBuffer(body)
-			kept.header.Del("Content-Encoding")
-			kept.header.Set("Content-Length", strconv.Itoa(len(body)))
-		}
-		if r.Replace.Code != 0 {
-			kept.status = r.Replace.Code
-		}
-		r.headers(kept.header)
+	if r.Answers.fit(kept.status, kept.header) && err == nil && a.NextTurn() && !a.IsOver() && a.Strike(x) {
+		kept.body = *bytes.NewBuffer(body)
+		kept.header.Del("Content-Encoding")
+		kept.header.Set("Content-Length", strconv.Itoa(len(body)))
+		kept.status = r.head(kept.status, kept.header)
 	}
 	kept.Send(x.W)
+}
+
+// head changes the header of an answer, and gives its status.
+func (r Rewrite) head(status int, header http.Header) int {
+	if r.Replace.Code == http.StatusNoContent || r.Replace.Code == http.StatusNotModified {
+		header.Del("Content-Length") // there is none any more
+	}
+	r.headers(header)
+	return cmp.Or(r.Replace.Code, status)
 }
 
 func (r Rewrite) body(body []byte) ([]byte, error) {

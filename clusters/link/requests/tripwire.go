@@ -29,7 +29,7 @@ func (t Tripwire) Turns() Turn { return t.Turn }
 // Start begins the fault on one link.
 func (t Tripwire) Start() Effect {
 	return Effect{
-		Match: t.Match, Intended: true, Answers: (*Answer).success,
+		Match: t.Match, Intended: true, Answers: success,
 		Serve: func(a *Active, x *Exchange, next func(*Exchange)) {
 			a.at(t.At, x, next, func() bool { return true })
 		},
