@@ -12,6 +12,15 @@ const (
 	shootTarget  = "shoot/"
 )
 
+// OfSeeds is a landscape of which nothing but seeds and third-party extensions is known.
+func OfSeeds(seeds []string, extensions ...Extension) Landscape {
+	l := Landscape{Extensions: extensions}
+	for _, seed := range seeds {
+		l.Seeds = append(l.Seeds, Seed{Name: seed})
+	}
+	return l
+}
+
 // Actors whose traffic crosses links, on this landscape (ARCHITECTURE, Links). The observer is not among them: no
 // fault ever reaches it.
 func (l Landscape) Actors() []string {

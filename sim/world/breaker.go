@@ -54,12 +54,22 @@ type PodBreaker interface {
 	// BreakPods kills the containers of these names, all without names. Kept down, they do nothing before the heal,
 	// although they are started again.
 	BreakPods(ctx context.Context, cluster string, pods []types.UID, containers []string, keepDown bool) (Injection, error)
-	// Parts says which actors the pods of a cluster are, and which targets of links they serve.
-	Parts(ctx context.Context, cluster string, pods []corev1.Pod) (actors, targets []string, err error)
+	// Parts says what links know of the pods of a cluster.
+	Parts(ctx context.Context, cluster string, pods []corev1.Pod) (Parts, error)
 	// DialFromPod connects over TCP from within the network of a pod, and says how long it took until somebody answered: a
 	// refusal is an answer, too. It is ErrNoAnswer when nobody did within a time that is long for a healthy network; any
 	// other error is about the pod.
 	DialFromPod(ctx context.Context, cluster string, pod types.UID, address string) (time.Duration, error)
+}
+
+// Parts are what links know of some pods.
+type Parts struct {
+	// Actors that the pods are, and Targets that they serve.
+	Actors, Targets []string
+	// Others are the pods, as namespace/name, that are not among them and share the links of an actor with them.
+	Others map[string][]string
+	// All are the actors of the landscape: whoever may reach the targets.
+	All []string
 }
 
 // ErrNoAnswer says that nothing came back from an address.

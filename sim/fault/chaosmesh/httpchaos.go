@@ -137,13 +137,13 @@ func harmServers(ctx context.Context, w world.World, cluster string, s v1alpha1.
 	if err != nil || len(pods) == 0 {
 		return nothing(), err
 	}
-	_, targets, err := w.Parts(ctx, cluster, pods)
+	parts, err := w.Parts(ctx, cluster, pods)
 	if err != nil {
 		return world.Injection{}, err
 	}
-	if len(targets) == 0 {
+	if len(parts.Targets) == 0 {
 		return world.Injection{}, fmt.Errorf("find the API servers of shoots in %d pods of cluster %q: there is none",
 			len(pods), cluster)
 	}
-	return harmLinks(ctx, w, actorsOf(w), targets, harms)
+	return harmLinks(ctx, w, parts.All, parts.Targets, harms)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/chaos-mesh/chaos-mesh/api/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -39,7 +40,7 @@ func planNetwork(c *v1alpha1.NetworkChaos) plan {
 		if spec.Action == v1alpha1.NetemAction {
 			missing, needs = "delay", needs+", or a rate, loss, duplicate or corrupt"
 		}
-		p.lacks = []lack{{"no " + missing, missing, "", needs}}
+		p.mesh, p.lacks = nil, []lack{{"no " + missing, missing, "", needs}}
 	}
 	p.inject = func(ctx context.Context, w world.World, cluster string) (world.Injection, error) {
 		return harmNetwork(ctx, w, cluster, spec, to)
@@ -88,38 +89,53 @@ func harmNetwork(ctx context.Context, w world.World, cluster string, spec *v1alp
 // pods beyond or to what is named; to all when nothing is.
 func waysOf(ctx context.Context, w world.World, cluster string, pods, beyond []corev1.Pod, named []string,
 	to wire.Direction) ([]way, error) {
-	actors, served, err := w.Parts(ctx, cluster, pods)
+	parts, err := w.Parts(ctx, cluster, pods)
 	if err != nil {
 		return nil, err
 	}
-	targets, callers := named, []string(nil)
+	targets, callers := named, world.Parts{}
 	switch {
 	case len(beyond) > 0:
-		others, theirs, err := w.Parts(ctx, cluster, beyond)
-		if err != nil {
+		if callers, err = w.Parts(ctx, cluster, beyond); err != nil {
 			return nil, err
 		}
-		targets, callers = slices.Concat(named, theirs), others
+		targets = slices.Concat(named, callers.Targets)
 	case len(named) == 0:
-		targets, callers = []string{landscape.Garden, "cloud", "shoots"}, actorsOf(w)
+		targets, callers.Actors = []string{landscape.Garden, "cloud", "shoots"}, parts.All
 		if cluster != landscape.Garden {
 			targets = append(targets, cluster)
 		}
 	}
-	var ways []way
-	for _, actor := range actors {
-		for _, target := range targets {
-			ways = append(ways, way{actor, target, to})
-		}
+	there, err := waysBetween(w, parts, targets, to)
+	if err != nil {
+		return nil, err
 	}
-	for _, caller := range callers {
-		for _, server := range served {
-			ways = append(ways, way{caller, server, opposite(to)})
-		}
+	back, err := waysBetween(w, callers, parts.Targets, opposite(to))
+	if err != nil {
+		return nil, err
 	}
+	ways := slices.Concat(there, back)
 	if len(ways) == 0 {
 		return nil, fmt.Errorf("find the links of %d pods of cluster %q: there is none; links lead from actors to API "+
 			"servers of clusters and shoots, and to the cloud: select such pods, or name externalTargets", len(pods), cluster)
+	}
+	return ways, nil
+}
+
+// waysBetween actors and targets. Nobody is harmed who shares a link and is not selected.
+func waysBetween(w world.World, from world.Parts, targets []string, d wire.Direction) (ways []way, _ error) {
+	on := landscape.OfSeeds(w.Seeds())
+	for _, actor := range from.Actors {
+		others := from.Others[actor]
+		for _, target := range targets {
+			if len(others) > 0 && slices.Contains(on.TargetsOf(actor), target) {
+				return nil, fmt.Errorf("harm the link of %s to %s: these pods share it, and are not selected: %s; select them, "+
+					"too, or none of them", actor, target, strings.Join(others, ", "))
+			}
+			if len(others) == 0 {
+				ways = append(ways, way{actor, target, d})
+			}
+		}
 	}
 	return ways, nil
 }
@@ -132,15 +148,6 @@ func opposite(d wire.Direction) wire.Direction {
 		return wire.ToServer
 	}
 	return d
-}
-
-// actorsOf a world are all whose traffic crosses links.
-func actorsOf(w world.World) []string {
-	var on landscape.Landscape
-	for _, seed := range w.Seeds() {
-		on.Seeds = append(on.Seeds, landscape.Seed{Name: seed})
-	}
-	return on.Actors()
 }
 
 // harmLinks does every harm to every link of the actors to the targets.

@@ -61,11 +61,12 @@ func (w *World) BreakPods(context.Context, string, []types.UID, []string, bool) 
 }
 
 // Parts implements world.Breaker: every pod is the gardenlet of its cluster, and serves the garden.
-func (w *World) Parts(_ context.Context, cluster string, pods []corev1.Pod) (actors, targets []string, err error) {
+func (w *World) Parts(_ context.Context, cluster string, pods []corev1.Pod) (world.Parts, error) {
 	if len(pods) == 0 {
-		return nil, nil, nil
+		return world.Parts{}, nil
 	}
-	return []string{"gardenlet-" + cluster}, []string{landscape.Garden}, nil
+	return world.Parts{Actors: []string{"gardenlet-" + cluster}, Targets: []string{landscape.Garden},
+		All: landscape.OfSeeds(w.order).Actors()}, nil
 }
 
 // DialFromPod implements world.Breaker: everybody answers.

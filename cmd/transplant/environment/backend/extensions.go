@@ -84,11 +84,7 @@ func (x *Extensions) Check(ctx context.Context, backend string, seeds []string) 
 		return err
 	}
 	x.WriteNotes(x.Warnings, own)
-	l := landscape.Landscape{Extensions: own}
-	for _, seed := range seeds {
-		l.Seeds = append(l.Seeds, landscape.Seed{Name: seed})
-	}
-	if twice := l.TwoActors(); twice != "" {
+	if twice := landscape.OfSeeds(seeds, own...).TwoActors(); twice != "" {
 		return fmt.Errorf("--extension: %q would be two actors: give a seed, or in its file the extension, another name",
 			twice)
 	}

@@ -18,8 +18,10 @@ import (
 	"github.com/transplant-sim/transplant/clusters/kind"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
+	"github.com/transplant-sim/transplant/controllers/controlplane/namespace"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/world"
 )
 
 // Cluster is a cluster with what belongs to it.
@@ -82,10 +84,7 @@ func (o *Observer) ActorProcesses(actor string) (cluster string, matches func(pr
 // instead. The cluster is empty for those that are on none.
 func programOf(actor string, seeds []string, extensions []landscape.Extension) (cluster, program string,
 	isExtension bool) {
-	l := landscape.Landscape{Extensions: extensions}
-	for _, seed := range seeds {
-		l.Seeds = append(l.Seeds, landscape.Seed{Name: seed})
-	}
+	l := landscape.OfSeeds(seeds, extensions...)
 	cluster, program = l.HomeOf(actor), l.RoleOf(actor)
 	return cluster, program, slices.ContainsFunc(extensions, func(e landscape.Extension) bool {
 		return e.ActorOn(cluster) == actor
@@ -119,42 +118,86 @@ func PodOf(c process.Program) (pod types.UID, name string) {
 }
 
 // Parts implements world.Breaker: control planes are known by their namespaces, other actors by what they run.
-func (o *Observer) Parts(ctx context.Context, cluster string, pods []corev1.Pod) (actors, targets []string, err error) {
+func (o *Observer) Parts(ctx context.Context, cluster string, pods []corev1.Pod) (world.Parts, error) {
+	all := &corev1.PodList{}
+	if seed := o.SeedClients[cluster]; seed != nil {
+		if err := seed.List(ctx, all); err != nil {
+			return world.Parts{}, fmt.Errorf("list the pods of seed %q: %w", cluster, err)
+		}
+	}
+	parts := planeParts(cluster, pods, all.Items)
+	parts.All = landscape.OfSeeds(o.Seeds(), o.Environment.Extensions...).Actors()
 	running, err := o.Containers(ctx, cluster, func(process.Program) bool { return true })
 	if err != nil {
-		return nil, nil, err
+		return world.Parts{}, err
 	}
 	byPod := map[types.UID]string{}
 	for _, c := range running {
 		uid, _ := PodOf(c)
-		for _, actor := range (landscape.Landscape{Seeds: onlySeed(o.Seeds(), cluster),
-			Extensions: o.Environment.Extensions}).ProcessActors() {
+		for _, actor := range landscape.OfSeeds(only(o.Seeds(), cluster), o.Environment.Extensions...).ProcessActors() {
 			if at, matches := o.ActorProcesses(actor); at == cluster && matches(c) {
 				byPod[uid] = actor
 			}
 		}
 	}
 	for _, pod := range pods {
-		shoot, isShoot := strings.CutPrefix(pod.Namespace, environment.TechnicalID(""))
-		switch {
-		case isShoot && pod.Labels[constants.LabelRole] == workload.KubeAPIServer:
-			targets = append(targets, switchboard.ShootPrefix+shoot)
-			actors = append(actors, "control-planes-"+cluster)
-		case isShoot:
-			actors = append(actors, "control-planes-"+cluster)
-		case byPod[pod.UID] != "":
-			actors = append(actors, byPod[pod.UID])
+		if actor := byPod[pod.UID]; actor != "" && !isPlane(pod) {
+			parts.Actors = append(parts.Actors, actor)
 		}
 	}
-	slices.Sort(actors)
-	slices.Sort(targets)
-	return slices.Compact(actors), slices.Compact(targets), nil
+	slices.Sort(parts.Actors)
+	parts.Actors = slices.Compact(parts.Actors)
+	return parts, nil
 }
 
-// onlySeed is the seed that a cluster is, if it is one.
-func onlySeed(seeds []string, cluster string) []landscape.Seed {
-	if slices.Contains(seeds, cluster) {
-		return []landscape.Seed{{Name: cluster}}
+// planeParts are the parts of control planes. API servers serve their shoots and call nobody over links. Those that
+// call the garden and the cloud do so over the links of one actor, whatever their shoots.
+func planeParts(cluster string, pods, all []corev1.Pod) (parts world.Parts) {
+	actor := "control-planes-" + cluster
+	selected := map[types.UID]bool{}
+	for _, pod := range pods {
+		selected[pod.UID] = true
+		if isPlane(pod) && pod.Labels[constants.LabelRole] == workload.KubeAPIServer {
+			shoot := strings.TrimPrefix(pod.Namespace, environment.TechnicalID(""))
+			parts.Targets = append(parts.Targets, switchboard.ShootPrefix+shoot)
+		}
+		if isPlane(pod) && callsOut(pod) {
+			parts.Actors = []string{actor}
+		}
+	}
+	slices.Sort(parts.Targets)
+	parts.Targets = slices.Compact(parts.Targets)
+	if len(parts.Actors) == 0 {
+		return parts
+	}
+	var others []string
+	for _, pod := range all {
+		if isPlane(pod) && callsOut(pod) && !selected[pod.UID] {
+			others = append(others, pod.Namespace+"/"+pod.Name)
+		}
+	}
+	slices.Sort(others)
+	parts.Others = map[string][]string{actor: others}
+	return parts
+}
+
+// isPlane says whether a pod is part of a shoot's control plane.
+func isPlane(pod corev1.Pod) bool {
+	return strings.HasPrefix(pod.Namespace, environment.TechnicalID(""))
+}
+
+// callsOut says whether a part of a control plane has been given a way to the garden or to the cloud.
+func callsOut(pod corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.Secret != nil && (v.Secret.SecretName == namespace.KubeconfigGarden ||
+			v.Secret.SecretName == namespace.KubeconfigCloud)
+	})
+}
+
+// only one of all, if it is there.
+func only(all []string, one string) []string {
+	if slices.Contains(all, one) {
+		return []string{one}
 	}
 	return nil
 }

@@ -3,8 +3,14 @@ package observe
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/world"
 )
 
 // The name of a third-party program says nothing about which actor it is.
@@ -34,6 +40,47 @@ func TestProgramOf_SeedEndsWithTheNameOfAnother_IsOnItsOwn(t *testing.T) {
 			if cluster != want[0] || program != want[1] || isExtension != (program == "vault") {
 				t.Errorf("%s of %v is %s on %q, an extension: %t", actor, seeds, program, cluster, isExtension)
 			}
+		}
+	}
+}
+
+// planePod is one of a control plane, which has been given a way out, or none.
+func planePod(shoot, name, role, secret string) corev1.Pod {
+	return corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shoot--p--" + shoot, Name: name, UID: types.UID(shoot + name),
+			Labels: map[string]string{"role": role}},
+		Spec: corev1.PodSpec{Volumes: []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
+			Secret: &corev1.SecretVolumeSource{SecretName: secret}}}}},
+	}
+}
+
+// An API server is nobody who calls, so that a fault of it harms no other shoot. What calls out shares its links with
+// the control planes of all shoots.
+func TestPlaneParts(t *testing.T) {
+	t.Parallel()
+	server := planePod("alpha", "server", "kube-apiserver", "etcd-client")
+	etcd := planePod("alpha", "etcd-main-0", "etcd", "kubeconfig-garden")
+	machines := planePod("alpha", "machines", "machine-controller", "kubeconfig-cloud")
+	manager := planePod("alpha", "manager", "kube-controller-manager", "kubeconfig")
+	beta := planePod("beta", "etcd-main-0", "etcd", "kubeconfig-garden")
+	gardenlet := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "gardenlet", UID: "gardenlet"}}
+	all := []corev1.Pod{server, etcd, machines, manager, beta, gardenlet}
+	const actor = "control-planes-a"
+	for name, c := range map[string]struct {
+		pods []corev1.Pod
+		want world.Parts
+	}{
+		"an API server": {[]corev1.Pod{server, manager}, world.Parts{Targets: []string{"shoot/alpha"}}},
+		"an etcd": {[]corev1.Pod{etcd}, world.Parts{Actors: []string{actor}, Others: map[string][]string{
+			actor: {"shoot--p--alpha/machines", "shoot--p--beta/etcd-main-0"}}}},
+		"a whole plane": {all[:4], world.Parts{Actors: []string{actor}, Targets: []string{"shoot/alpha"},
+			Others: map[string][]string{actor: {"shoot--p--beta/etcd-main-0"}}}},
+		"all": {all, world.Parts{Actors: []string{actor}, Targets: []string{"shoot/alpha"},
+			Others: map[string][]string{actor: nil}}},
+		"others": {[]corev1.Pod{gardenlet}, world.Parts{}},
+	} {
+		if diff := cmp.Diff(c.want, planeParts("a", c.pods, all)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
