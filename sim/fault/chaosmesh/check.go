@@ -34,12 +34,14 @@ func (e Experiment) Check(path *field.Path, on landscape.Landscape) field.ErrorL
 	if !e.hasSpec() {
 		return append(errs, field.Required(spec, "says what is done, and to which pods"))
 	}
-	errs = append(errs, genericwebhook.Default(e.object)...)
 	for _, problem := range genericwebhook.Validate(e.object) {
 		errs = append(errs, e.clear(problem, path))
 	}
 	if remote := e.common().RemoteCluster; remote != "" {
 		errs = append(errs, choice.Check(spec.Child("remoteCluster"), remote, on.Clusters())...)
+	}
+	for _, u := range unusedOf(e.object) {
+		errs = append(errs, u.mistake(spec))
 	}
 	p := e.plan()
 	if p.mesh == nil {

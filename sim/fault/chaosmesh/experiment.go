@@ -15,6 +15,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/chaos-mesh/chaos-mesh/api/genericwebhook"
 	"github.com/chaos-mesh/chaos-mesh/api/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,8 +29,8 @@ import (
 
 // Experiment is an object of Chaos Mesh as it stands in a file, read strictly into Chaos Mesh's own Go type.
 type Experiment struct {
-	object client.Object
-	raw    json.RawMessage
+	object client.Object   // with the defaults of Chaos Mesh
+	raw    json.RawMessage // as it was read
 }
 
 // UnmarshalJSON reads an object of any kind of Chaos Mesh that harms something: the check says which of them can be
@@ -62,6 +63,12 @@ func (e *Experiment) UnmarshalJSON(data []byte) error {
 		object.SetNamespace(metav1.NamespaceDefault)
 	}
 	e.object, e.raw = object, bytes.Clone(data)
+	if !e.hasSpec() { // which the check misses
+		return nil
+	}
+	if errs := genericwebhook.Default(object); len(errs) > 0 {
+		return fmt.Errorf("fill in what the %s leaves out: %w", head.Kind, errs.ToAggregate())
+	}
 	return nil
 }
 

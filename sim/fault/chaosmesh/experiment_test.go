@@ -3,6 +3,7 @@ package chaosmesh_test
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -100,21 +101,30 @@ func (s *podSpy) BreakPods(_ context.Context, cluster string, pods []types.UID, 
 	return s.injection()
 }
 
-func (s *podSpy) Parts(_ context.Context, cluster string, pods []corev1.Pod) (actors, targets []string, err error) {
+// everybody has links: a third-party extension, too.
+func everybody() []string { return append(landscape.OfSeeds([]string{"a"}).Actors(), "vault-a") }
+
+func (s *podSpy) Parts(_ context.Context, cluster string, pods []corev1.Pod) (parts world.Parts, _ error) {
+	parts.All = everybody()
 	for _, pod := range pods {
 		switch app := pod.Labels["app"]; app {
 		case "kube-apiserver":
-			actors, targets = append(actors, "control-planes-"+cluster), append(targets, "shoot/alpha")
+			parts.Targets = append(parts.Targets, "shoot/alpha")
+		case "etcd":
+			parts.Actors = append(parts.Actors, "control-planes-"+cluster)
+			parts.Others = map[string][]string{"control-planes-" + cluster: {"shoot--p--beta/etcd"}}
 		case "unknown":
 		default:
-			actors = append(actors, app+"-"+cluster)
+			parts.Actors = append(parts.Actors, app+"-"+cluster)
 		}
 	}
-	slices.Sort(actors)
-	return slices.Compact(actors), targets, nil
+	slices.Sort(parts.Actors)
+	parts.Actors = slices.Compact(parts.Actors)
+	return parts, nil
 }
 
-// crowd makes pods on cluster a: two gardenlets and one other, an API server of a shoot and one that nobody knows.
+// crowd makes pods on cluster a: two gardenlets and one other, an API server and an etcd of a shoot and one that nobody
+// knows.
 func crowd(t *testing.T) *podSpy {
 	t.Helper()
 	s := &podSpy{World: worldtest.New(t, "a")}
@@ -123,7 +133,8 @@ func crowd(t *testing.T) *podSpy {
 	c, err := kubernetes.NewForConfig(config)
 	must(t, err)
 	for name, app := range map[string]string{"garden/g-1": "gardenlet", "garden/g-2": "gardenlet",
-		"garden/other": "extensions", "shoot--p--alpha/server": "kube-apiserver", "default/x": "unknown"} {
+		"garden/other": "extensions", "shoot--p--alpha/server": "kube-apiserver", "shoot--p--alpha/etcd-main-0": "etcd",
+		"default/x": "unknown"} {
 		namespace, name, _ := strings.Cut(name, "/")
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name,
 			Labels: map[string]string{"app": app}, Annotations: map[string]string{"name": name}}}
@@ -131,6 +142,14 @@ func crowd(t *testing.T) *podSpy {
 		must(t, err)
 	}
 	return s
+}
+
+// wayOfEach actor to a target, with a harm.
+func wayOfEach(target string, harm link.Fault) (all []any) {
+	for _, actor := range everybody() {
+		all = append(all, actor+"→"+target, harm)
+	}
+	return all
 }
 
 func TestChaosIsCarriedOut(t *testing.T) {
@@ -157,6 +176,12 @@ func TestChaosIsCarriedOut(t *testing.T) {
 			"extensions-a→a", wire.Bandwidth{Direction: wire.ToServer, BytesPerSecond: 1000, Burst: 5000},
 			"extensions-a→a", wire.Bandwidth{Direction: wire.ToServer, BytesPerSecond: 9000, Burst: 1500},
 		}, 0},
+		"from a server to all": {"NetworkChaos", "mode: all, selector: " + server + ", action: delay, delay: {latency: 1s}",
+			wayOfEach("shoot/alpha", wire.Latency{Direction: wire.ToClient, Delay: time.Second}), 0},
+		"from a control plane to a server of its own": {"NetworkChaos",
+			"mode: all, selector: {namespaces: [shoot--p--alpha]}, action: delay, delay: {latency: 1s}, " +
+				"externalTargets: [shoots], target: {" + gardenlets + "}",
+			[]any{"gardenlet-a→shoot/alpha", wire.Latency{Direction: wire.ToClient, Delay: time.Second}}, 0},
 		"loss": {"NetworkChaos", one + ", action: loss, loss: {loss: '25', correlation: '50'}, externalTargets: [a]",
 			[]any{"extensions-a→a", wire.Loss{Direction: wire.ToServer, Chance: wire.Chance{Percent: 25, Correlation: 50}}}, 0},
 		"all of netem": {"NetworkChaos", one + ", action: netem, delay: {latency: 1s, jitter: 1s, correlation: '9', " +
@@ -245,19 +270,19 @@ func TestHTTPChaos(t *testing.T) {
 	t.Parallel()
 	const servers = "mode: all, selector: " + server + ", port: 6443, "
 	for spec, want := range map[string][]link.Fault{
-		"target: Request, method: POST, path: /api/*, request_headers: {a: b}, abort: true, delay: 1s": {requests.Abort{
+		"target: Request, method: POST, path: /api/*, request_headers: {a: b}, abort: true": {requests.Abort{
 			Match: kubeapi.Match{Method: "POST", Path: "/api/*", Headers: map[string]string{"a": "b"}}, At: requests.Before}},
 		"target: Response, abort: true, code: 404, response_headers: {a: b}": {requests.Abort{At: requests.After,
 			Answers: requests.Answers{Code: 404, Headers: map[string]string{"a": "b"}}}},
 		"target: Response, delay: 2s": {requests.Delay{Delay: metav1.Duration{Duration: 2 * time.Second},
 			At: requests.After}},
-		"target: Request, code: 404, replace: {path: /a, method: GET, queries: {q: r}, headers: {h: i}, body: eA==, " +
-			"code: 500}": {requests.Rewrite{At: requests.Before, Replace: requests.Replacement{Path: "/a", Method: "GET",
-			Queries: map[string]string{"q": "r"}, Headers: map[string]string{"h": "i"}, Body: []byte("x")}}},
+		"target: Request, replace: {path: /a, method: GET, queries: {q: r}, headers: {h: i}, body: eA==}": {requests.Rewrite{
+			At: requests.Before, Replace: requests.Replacement{Path: "/a", Method: "GET",
+				Queries: map[string]string{"q": "r"}, Headers: map[string]string{"h": "i"}, Body: []byte("x")}}},
 		"target: Request, patch: {queries: [[q, r]], headers: [[h, i]], body: {type: JSON, value: '{}'}}": {requests.Rewrite{
 			At: requests.Before, Patch: requests.Patch{Queries: [][2]string{{"q", "r"}}, Headers: [][2]string{{"h", "i"}},
 				Body: json.RawMessage("{}")}}},
-		"target: Response, code: 200, delay: 1s, replace: {code: 500, path: /x}, patch: {headers: [[h, i]]}": {
+		"target: Response, code: 200, delay: 1s, replace: {code: 500}, patch: {headers: [[h, i]]}": {
 			requests.Rewrite{At: requests.After, Answers: requests.Answers{Code: 200},
 				Replace: requests.Replacement{Code: 500}, Patch: requests.Patch{Headers: [][2]string{{"h", "i"}}}},
 			requests.Delay{At: requests.After, Answers: requests.Answers{Code: 200},
@@ -270,7 +295,7 @@ func TestHTTPChaos(t *testing.T) {
 		}
 		_, err := f.Inject(t.Context(), s, "a")
 		must(t, err)
-		actors := landscape.Landscape{Seeds: []landscape.Seed{{Name: "a"}}}.Actors()
+		actors := everybody()
 		if len(s.all) != 2*len(actors)*len(want) || s.all[0] != actors[0]+"→shoot/alpha" {
 			t.Fatalf("harmed %v", s.all)
 		}
@@ -321,6 +346,9 @@ func TestInject_NothingToHit_HasNoHits(t *testing.T) {
 			"selector: {namespaces: [default]}, mode: all, action: partition"},
 		"find the links of 2 pods": {"NetworkChaos",
 			gardenlets + ", action: partition, target: {mode: all, selector: {labelSelectors: {app: extensions}}}"},
+		`harm the link of control-planes-a to garden: these pods share it, and are not selected: shoot--p--beta/etcd; ` +
+			"select them, too, or none of them": {"NetworkChaos",
+			"selector: {namespaces: [shoot--p--alpha]}, mode: all, action: partition"},
 		"find the API servers of shoots in 2 pods of cluster \"a\": there is none": {"HTTPChaos",
 			gardenlets + ", port: 6443, target: Request, abort: true"},
 	} {
@@ -433,7 +461,11 @@ func TestChaosThatNobodyCanDo(t *testing.T) {
 		`fault.object.spec: Invalid value: "patch": patch.body.type "XML": must be JSON`: {"HTTPChaos", gardenlets +
 			", port: 6443, target: Response, patch: {body: {type: XML, value: '<'}}"},
 		`fault.object.spec: Invalid value: "Rewrite()": nothing to replace or to patch is given`: {"HTTPChaos", gardenlets +
-			", port: 6443, target: Response, replace: {path: /a}"},
+			", port: 6443, target: Response, replace: {headers: {}}"},
+		`fault.object.spec: Invalid value: "loss": loss "0": it would happen to no packet; must be above 0, such as "25"`: {
+			"NetworkChaos", gardenlets + ", action: loss, loss: {loss: '0'}, delay: {latency: 1s}"},
+		`fault.object.spec: Invalid value: "netem": duplicate "0": it would happen to no packet; must be above 0, such as ` +
+			`"25"`: {"NetworkChaos", gardenlets + ", action: netem, duplicate: {duplicate: '0'}"},
 		`fault.object.spec: Invalid value: "no action": must have abort: true, a delay, replace or patch`: {
 			"HTTPChaos", gardenlets + ", port: 6443, target: Response"},
 	} {
@@ -449,6 +481,68 @@ func TestChaosThatNobodyCanDo(t *testing.T) {
 		const want = "fault.object.spec: Required value: says what is done, and to which pods"
 		if errs := c.Check(at, ground); len(errs) != 1 || errs[0].Error() != want {
 			t.Errorf("%s without a spec: got\n%v\nwant\n%s", kind, errs, want)
+		}
+	}
+}
+
+// What an experiment gives although nothing comes of it is refused at its field, whatever Chaos Mesh takes.
+func TestCheck_FieldThatIsNotUsed_IsRefused(t *testing.T) {
+	t.Parallel()
+	const (
+		netem = "; give it a fault of its own, with action netem"
+		slow  = ", bandwidth: {rate: 1mbps, limit: 1, buffer: 1}"
+		https = gardenlets + ", port: 6443, target: "
+	)
+	for want, c := range map[string][2]string{
+		`delay: Forbidden: action "partition" does not use it` + netem: {"NetworkChaos",
+			partition + ", delay: {latency: 1s}"},
+		`loss: Forbidden: action "bandwidth" does not use it` + netem: {"NetworkChaos",
+			gardenlets + slow + ", action: bandwidth, loss: {loss: '5'}"},
+		`rate: Forbidden: action "bandwidth" does not use it` + netem: {"NetworkChaos",
+			gardenlets + slow + ", action: bandwidth, rate: {rate: 1mbps}"},
+		`bandwidth: Forbidden: action "delay" does not use it; give it a fault of its own, with action bandwidth`: {
+			"NetworkChaos", gardenlets + slow + ", action: delay, delay: {latency: 1s}"},
+		`partitionBehavior: Forbidden: action "loss" does not use it; leave it out, or take action partition`: {
+			"NetworkChaos", gardenlets + ", action: loss, loss: {loss: '5'}, partitionBehavior: reject"},
+		`containerNames: Forbidden: action "pod-kill" does not use it; leave it out, or take action container-kill`: {
+			"PodChaos", gardenlets + ", action: pod-kill, containerNames: [gardenlet]"},
+		`gracePeriod: Forbidden: action "pod-failure" does not use it; leave it out, or take action pod-kill`: {
+			"PodChaos", gardenlets + ", action: pod-failure, gracePeriod: 5"},
+		`delay: Forbidden: abort does not use it; give it a fault of its own`: {"HTTPChaos",
+			https + "Request, abort: true, delay: 1s"},
+		`code: Forbidden: target Request does not use it; leave it out, or take target Response`: {"HTTPChaos",
+			https + "Request, abort: true, code: 404"},
+		`replace.code: Forbidden: target Request does not use it; leave it out, or take target Response`: {"HTTPChaos",
+			https + "Request, replace: {code: 500, path: /a}"},
+		`patch.queries: Forbidden: target Response does not use it; leave it out, or take target Request`: {"HTTPChaos",
+			https + "Response, patch: {queries: [[a, b]], headers: [[a, b]]}"},
+	} {
+		errs := experimentOf(t, c[0], c[1]).Check(at, ground)
+		if len(errs) != 1 || errs[0].Error() != "fault.object.spec."+want {
+			t.Errorf("%s: got\n%v\nwant\n%s", c, errs, want)
+		}
+	}
+	// All blocks of netem are done, whichever of them the action names: so does Chaos Mesh.
+	both := experimentOf(t, "NetworkChaos", gardenlets+", action: loss, loss: {loss: '5'}, delay: {latency: 1s}")
+	if errs := both.Check(at, ground); len(errs) > 0 {
+		t.Error(errs)
+	}
+}
+
+// An experiment is the same before and after its check.
+func TestCheck_ChangesNothing(t *testing.T) {
+	t.Parallel()
+	for kind, spec := range map[string]string{
+		"PodChaos":     "selector: {}, mode: all, action: pod-kill",
+		"NetworkChaos": "selector: {}, mode: all, action: delay, delay: {latency: 1s}",
+		"StressChaos":  "selector: {}, mode: all, stressors: {cpu: {workers: 1}}",
+	} {
+		checked, fresh := experimentOf(t, kind, spec), experimentOf(t, kind, spec)
+		if errs := checked.Check(at, ground); len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		if !reflect.DeepEqual(checked, fresh) {
+			t.Errorf("after the check the %s is\n%+v\nbefore\n%+v", kind, checked, fresh)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func networkHarms(spec *v1alpha1.NetworkChaosSpec, d wire.Direction) ([]link.Fau
 	case v1alpha1.BandwidthAction:
 		return bandwidthHarms(spec.Bandwidth, d)
 	}
-	var all packetHarms
+	all := packetHarms{action: string(spec.Action)}
 	if s := spec.Delay; s != nil {
 		all.delay(*s, d)
 	}
@@ -42,13 +42,25 @@ func networkHarms(spec *v1alpha1.NetworkChaosSpec, d wire.Direction) ([]link.Fau
 		bytes, err := bytesPerSecond(s.Rate)
 		all.add(wire.Bandwidth{Direction: d, BytesPerSecond: bytes}, err)
 	}
-	return all.faults, errors.Join(all.errs...)
+	return all.faults, all.err()
 }
 
 // packetHarms are collected, with what is wrong in them.
 type packetHarms struct {
+	action string
 	faults []link.Fault
 	errs   []error
+	never  []string // what happens to no packet
+}
+
+// err says what is wrong. What never happens is no more than useless, unless there is nothing else.
+func (p *packetHarms) err() error {
+	for _, name := range p.never {
+		if name == p.action || len(p.faults) == 0 && len(p.errs) == 0 {
+			p.errs = append(p.errs, fmt.Errorf(`%s "0": it would happen to no packet; must be above 0, such as "25"`, name))
+		}
+	}
+	return errors.Join(p.errs...)
 }
 
 func (p *packetHarms) add(f link.Fault, err error) {
@@ -61,9 +73,12 @@ func (p *packetHarms) add(f link.Fault, err error) {
 
 // chance adds what happens to so many percent of the packets, unless that is none.
 func (p *packetHarms) chance(name, percent, correlation string, of func(wire.Chance) link.Fault) {
-	if c, err := chanceOf(name, percent, correlation); err != nil || c.Percent != 0 {
-		p.add(of(c), err)
+	c, err := chanceOf(name, percent, correlation)
+	if err == nil && c.Percent == 0 {
+		p.never = append(p.never, name)
+		return
 	}
+	p.add(of(c), err)
 }
 
 func (p *packetHarms) delay(s v1alpha1.DelaySpec, d wire.Direction) {

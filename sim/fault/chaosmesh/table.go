@@ -14,6 +14,8 @@ type Support struct {
 	Action string
 	// Own is what links or processes do; empty where they can do nothing.
 	Own string
+	// Cannot is why they can do nothing.
+	Cannot string
 	// Mesh is how it is known that Chaos Mesh has hit a pod; empty for what is not left to it.
 	Mesh string
 	// Never is why no backend can do it; empty where one can.
@@ -30,15 +32,19 @@ const (
 	// sentLater is what TCP makes of a lost packet.
 	sentLater = "packets of 1,448 bytes are lost by chance, and TCP sends each again: its bytes, and all behind them, " +
 		"are late by 200 ms, by 600 ms if it is lost twice, and so on"
+	noDisks = "volumes are folders of one machine"
 	outside = "it harms machines outside of a landscape's clusters"
 )
 
 // Supports are all actions of all kinds that harm something, in the order of the documentation.
 func Supports() []Support {
 	return slices.Concat(onPods(), onNetworks(), onRequests(),
-		meshOnly("StressChaos", "cpu", "memory"), meshOnly("TimeChaos", ""),
-		meshOnly("IOChaos", "latency", "fault", "attrOverride", "mistake"), meshOnly("BlockChaos", "delay"),
-		meshOnly("JVMChaos", "latency", "return", "exception", "stress", "gc", "ruleData", "mysql"),
+		meshOnly("StressChaos", "all pods share the processors and the memory of one machine: stress would not stay in the "+
+			"pod", "cpu", "memory"),
+		meshOnly("TimeChaos", "all processes have the clock of one machine, and a Go program takes no other", ""),
+		meshOnly("IOChaos", noDisks, "latency", "fault", "attrOverride", "mistake"), meshOnly("BlockChaos", noDisks, "delay"),
+		meshOnly("JVMChaos", "no pod of a landscape runs Java", "latency", "return", "exception", "stress", "gc", "ruleData",
+			"mysql"),
 		[]Support{
 			{Kind: "DNSChaos", Never: "Chaos Mesh is installed without its DNS server"},
 			{Kind: "KernelChaos", Never: "Chaos Mesh is installed without what it loads into the kernel of this machine"},
@@ -108,9 +114,9 @@ func onRequests() []Support {
 	}
 }
 
-func meshOnly(kind string, actions ...string) (all []Support) {
+func meshOnly(kind, cannot string, actions ...string) (all []Support) {
 	for _, action := range actions {
-		all = append(all, Support{Kind: kind, Action: action, Mesh: byRecords})
+		all = append(all, Support{Kind: kind, Action: action, Cannot: cannot, Mesh: byRecords})
 	}
 	return all
 }
