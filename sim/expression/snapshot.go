@@ -31,6 +31,9 @@ type Shoot struct {
 	// Answers is whether its API server, by its public name, answers a user; not to answer is not to do so three times in
 	// a row, in a second each.
 	Answers bool `cel:"answers" json:"answers,omitempty"`
+	// AnswerTimes are the milliseconds that each of forty answers to a user takes, over eight connections to its public
+	// name; unknown if they do not all come within five seconds.
+	AnswerTimes []int `cel:"answerTimes" json:"answerTimes,omitempty"`
 	// Hibernated is status.hibernated: it sleeps.
 	Hibernated bool `cel:"hibernated" json:"hibernated,omitempty"`
 	// Deleting is whether its deletion was asked for.

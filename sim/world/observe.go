@@ -97,6 +97,7 @@ func observeShoot(ctx context.Context, w World, name string, clients *Clients, q
 		{[]string{"state"}, func() error { seen.State, err = stateOf(ctx, garden, key); return err }},
 		{[]string{"workers"}, func() error { seen.Workers, err = nodesOf(ctx, w, name); return err }},
 		{[]string{"answers"}, func() error { seen.Answers, err = answers(ctx, w, name); return err }},
+		{[]string{"answerTimes"}, func() error { seen.AnswerTimes, err = answerTimes(ctx, w, name); return err }},
 	})
 	return seen
 }

@@ -1,6 +1,7 @@
 package world_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,8 +158,8 @@ func TestObserve(t *testing.T) {
 		t.Fatal(err)
 	}
 	got = world.Observe(t.Context(), w, clients, world.Ask(e))
-	unasked := expression.Unknown{"answers": "not asked for", "epoch": "not asked for", "state": "not asked for",
-		"workers": "not asked for"}
+	unasked := expression.Unknown{"answers": "not asked for", "answerTimes": "not asked for", "epoch": "not asked for",
+		"state": "not asked for", "workers": "not asked for"}
 	if diff := cmp.Diff(unasked, got.Shoots["alpha"].Unknown); diff != "" || got.Cloud != nil {
 		t.Errorf("what was not asked for (-want +got):\n%s\ncloud %v", diff, got.Cloud)
 	}
@@ -187,6 +188,37 @@ func TestObserveAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	look(false)
+}
+
+func TestObserveAnswerTimes(t *testing.T) {
+	t.Parallel()
+	w := worldtest.New(t, "a", "b")
+	w.Outage = time.Hour
+	clients, garden, shoot := worldtest.SetUp(t, w, 0)
+	query := world.Query{Shoots: []string{"alpha"}, Fields: []string{"answerTimes"}}
+	look := func() expression.Shoot { return world.Observe(t.Context(), w, clients, query).Shoots["alpha"] }
+	within := func(what string, ok func(expression.Shoot) bool) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+			got := look()
+			if ok(got) {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: the times are %v (%v)", what, got.AnswerTimes, got.Unknown)
+			}
+		}
+	}
+	within("with an API server", func(got expression.Shoot) bool {
+		return len(got.AnswerTimes) == 40 && len(got.Unknown) == 0 && slices.Min(got.AnswerTimes) >= 0
+	})
+	if err := garden.Patch(t.Context(), shoot,
+		client.RawPatch(types.MergePatchType, []byte(`{"spec":{"seedName":"b"}}`))); err != nil {
+		t.Fatal(err)
+	}
+	within("without one", func(got expression.Shoot) bool {
+		return got.Unknown["answerTimes"] != "" && len(got.AnswerTimes) == 0
+	})
 }
 
 func TestObserveStates(t *testing.T) {

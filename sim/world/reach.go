@@ -8,10 +8,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
@@ -21,6 +24,8 @@ const (
 	reachPath = "/api/v1/namespaces/kube-system"
 	// reachTimeout bounds one of the questions, reachTries in a row, after which a shoot does not answer its users.
 	reachTimeout, reachTries = time.Second, 3
+	// Answers are timed on so many connections beside each other, so many on each: an observation has little time.
+	timedConnections, timedAnswers = 8, 5
 )
 
 // FreshTransport opens a new connection for each request and closes it after it. client-go would share connections
@@ -30,6 +35,16 @@ const (
 // the ends are nor an agreement on new keys: most of what a connection costs. A server that has not agreed on that
 // session has to prove who it is.
 func FreshTransport(config *rest.Config) (http.RoundTripper, error) {
+	fresh, err := ownTransport(config)
+	if err != nil {
+		return nil, err
+	}
+	fresh.DisableKeepAlives = true
+	return rest.HTTPWrappersForConfig(config, fresh)
+}
+
+// ownTransport shares its connections with nobody. It does not say who asks.
+func ownTransport(config *rest.Config) (*http.Transport, error) {
 	trust, err := rest.TLSConfigFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("build the TLS configuration: %w", err)
@@ -41,14 +56,13 @@ func FreshTransport(config *rest.Config) (http.RoundTripper, error) {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	}
-	return rest.HTTPWrappersForConfig(config, &http.Transport{
+	return &http.Transport{
 		TLSClientConfig:     trust,
-		TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{}, // one request each: HTTP/1.1 will do
+		TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{}, // one request at a time needs HTTP/1.1
 		Proxy:               config.Proxy,
 		DialContext:         dial,
 		TLSHandshakeTimeout: dialTimeout,
-		DisableKeepAlives:   true,
-	})
+	}, nil
 }
 
 // Reach tries whether the API server of a host answers something that takes a working store, and says why not. Unknown
@@ -109,4 +123,47 @@ func reachInTime(ctx context.Context, transport http.RoundTripper, host string) 
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
 	return Reach(ctx, transport, host)
+}
+
+// answerTimes are the milliseconds that the shoot's API takes for each of several answers to its users.
+func answerTimes(ctx context.Context, w World, shoot string) ([]int, error) {
+	config, err := w.ConnectShoot(ctx, shoot, User)
+	if err != nil {
+		return nil, fmt.Errorf("find out how to reach the shoot: %w", err)
+	}
+	var times [timedConnections][]int
+	group, ctx := errgroup.WithContext(ctx)
+	for i := range times {
+		group.Go(func() (err error) {
+			times[i], err = timesOnOne(ctx, config)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return slices.Concat(times[:]...), nil
+}
+
+// timesOnOne connection. The first answer, for which it is opened, does not count.
+func timesOnOne(ctx context.Context, config *rest.Config) ([]int, error) {
+	own, err := ownTransport(config)
+	if err != nil {
+		return nil, err
+	}
+	defer own.CloseIdleConnections()
+	transport, err := rest.HTTPWrappersForConfig(config, own)
+	if err != nil {
+		return nil, fmt.Errorf("make a client of the shoot: %w", err)
+	}
+	var times []int
+	for range timedAnswers + 1 {
+		began := clock.RealClock{}.Now()
+		outcome, why := Reach(ctx, transport, config.Host)
+		if outcome != timeline.Acknowledged {
+			return nil, fmt.Errorf("ask the shoot: %s", why)
+		}
+		times = append(times, int(clock.RealClock{}.Since(began).Milliseconds()))
+	}
+	return times[1:], nil
 }
