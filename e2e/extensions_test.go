@@ -157,8 +157,16 @@ func runAll(t *testing.T, extensions []string, scenario string, flags ...string)
 	command := exec.CommandContext(t.Context(), program, args...)
 	command.Env = inHome(t.TempDir())
 	said, _ := command.CombinedOutput() // its code is the verdict's
-	var reports []verdict.Report
-	if err := filepath.WalkDir(out, func(path string, entry fs.DirEntry, err error) error {
+	reports, err := reportsIn(out)
+	if err != nil || len(reports) == 0 {
+		t.Fatalf("%d verdicts: %v\n%s", len(reports), err, said)
+	}
+	return reports
+}
+
+// reportsIn are the verdicts of all runs in a folder.
+func reportsIn(folder string) (reports []verdict.Report, err error) {
+	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.Name() != verdict.FileName {
 			return err
 		}
@@ -172,10 +180,8 @@ func runAll(t *testing.T, extensions []string, scenario string, flags ...string)
 		}
 		reports = append(reports, report)
 		return nil
-	}); err != nil || len(reports) == 0 {
-		t.Fatalf("%d verdicts: %v\n%s", len(reports), err, said)
-	}
-	return reports
+	})
+	return reports, err
 }
 
 // plantedBug is a row of extensions/planted-bugs.yaml.
