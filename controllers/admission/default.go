@@ -3,9 +3,12 @@ package admission
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/utils/clock"
@@ -34,11 +37,40 @@ func (objectDefaulter) Handle(_ context.Context, raw admission.Request) admissio
 	if err := defaults.Set(raw.Kind.Kind, wire); err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
 	}
+	if raw.Kind.Kind == "Project" && raw.Operation == admissionv1.Create {
+		setCreator(wire, raw.UserInfo.Username)
+	}
 	changed, err := json.Marshal(wire)
 	if err != nil {
 		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("encode the %s: %w", raw.Kind.Kind, err))
 	}
 	return admission.PatchResponseFromRaw(raw.Object.Raw, changed).WithWarnings(review.Warnings(&raw.AdmissionRequest)...)
+}
+
+// setCreator says who has created a project. If the project does not say who owns it, that is the first member with the
+// role of an owner, or else the creator.
+func setCreator(project map[string]any, user string) {
+	spec, ok := project["spec"].(map[string]any)
+	if !ok {
+		return // validation refuses it
+	}
+	creator := map[string]any{"apiGroup": rbacv1.GroupName, "kind": rbacv1.UserKind, "name": user}
+	spec["createdBy"] = creator
+	if spec["owner"] != nil {
+		return
+	}
+	spec["owner"] = maps.Clone(creator)
+	members, _, _ := unstructured.NestedSlice(project, "spec", "members") // validation refuses what is no list
+	for _, entry := range members {
+		member, _ := entry.(map[string]any)
+		roles, _, _ := unstructured.NestedStringSlice(member, "roles")
+		if slices.Contains(append(roles, fmt.Sprint(member["role"])), gardencorev1beta1.ProjectMemberOwner) {
+			delete(member, "role")
+			delete(member, "roles")
+			spec["owner"] = member
+			return
+		}
+	}
 }
 
 // defaulter does so for Shoots. Besides, it sets what depends on other objects: the labels by which gardenlets select

@@ -8,6 +8,7 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -60,6 +61,7 @@ spec:
 `, `
 spec:
   namespace: garden
+  createdBy: {kind: User, name: somebody, apiGroup: rbac.authorization.k8s.io}
   owner: {kind: User, name: o, later: 1, apiGroup: rbac.authorization.k8s.io}
   tolerations:
     defaults: [{key: seed.gardener.cloud/protected}]
@@ -76,6 +78,40 @@ func unmarshal(t *testing.T, text string) map[string]any {
 	return wire
 }
 
+// Who owns a project without an owner is a member with that role, or else who creates it. A change sets neither.
+func TestObjectDefaulter_Project_HasItsCreator(t *testing.T) {
+	t.Parallel()
+	ask := func(operation admissionv1.Operation, text string) (createdBy, owner any) {
+		request := admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+			Operation: operation, Kind: metav1.GroupVersionKind{Kind: "Project"},
+			Object:   admissiontest.Raw(t, unmarshal(t, text)),
+			UserInfo: authenticationv1.UserInfo{Username: "somebody"},
+		}}
+		got := map[string]any{}
+		if err := json.Unmarshal(patched(t, request, objectDefaulter{}.Handle(t.Context(), request)), &got); err != nil {
+			t.Fatal(err)
+		}
+		name := func(field string) any {
+			who, _, _ := unstructured.NestedFieldNoCopy(got, "spec", field, "name") // nil if it is not there
+			return who
+		}
+		return name("createdBy"), name("owner")
+	}
+	for text, want := range map[string]string{
+		"spec: {namespace: garden-a}": "somebody",
+		"spec: {namespace: garden-a, members: [{kind: User, name: a, role: admin}, {kind: User, name: b, role: owner}]}": "b",
+		"spec: {namespace: garden-a, members: [{kind: User, name: c, role: admin, roles: [owner]}]}":                     "c",
+		"spec: {namespace: garden-a, owner: {kind: User, name: d}, members: [{kind: User, name: b, role: owner}]}":       "d",
+	} {
+		if createdBy, owner := ask(admissionv1.Create, text); createdBy != "somebody" || owner != want {
+			t.Errorf("%s: created by %v, owned by %v, want %s", text, createdBy, owner, want)
+		}
+		if createdBy, _ := ask(admissionv1.Update, text); createdBy != nil {
+			t.Errorf("%s: a change says that it was created by %v", text, createdBy)
+		}
+	}
+}
+
 // TestObjectDefaulter_EachKind_KeepsUnknownFields asks as the API server does.
 func TestObjectDefaulter_EachKind_KeepsUnknownFields(t *testing.T) {
 	t.Parallel()
@@ -84,7 +120,8 @@ func TestObjectDefaulter_EachKind_KeepsUnknownFields(t *testing.T) {
 			t.Parallel()
 			request := admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 				Operation: admissionv1.Create, Kind: metav1.GroupVersionKind{Kind: kind},
-				Object: admissiontest.Raw(t, unmarshal(t, c.written)),
+				Object:   admissiontest.Raw(t, unmarshal(t, c.written)),
+				UserInfo: authenticationv1.UserInfo{Username: "somebody"},
 			}}
 			response := objectDefaulter{}.Handle(t.Context(), request)
 			if !response.Allowed {

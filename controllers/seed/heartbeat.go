@@ -45,11 +45,14 @@ type Heartbeat struct {
 	Interval time.Duration
 	// Alive is when the seed's API server was last seen to serve (connection.Pulse): within an interval it is not asked.
 	Alive func() time.Time
+	// KubernetesVersion asks the seed's API server for its version. After a missed beat it is asked again.
+	KubernetesVersion func(context.Context) (string, error)
 
-	reported atomic.Value            // string: the resource version of the Seed that was reported last
-	known    *gardencorev1beta1.Seed // as the last beats have read it; nil if the last beat was missed
-	read     time.Time               // when known was read
-	last     time.Time               // when the last beat began that was not missed
+	kubernetes string                  // the version; empty if it is not known
+	reported   atomic.Value            // string: the resource version of the Seed that was reported last
+	known      *gardencorev1beta1.Seed // as the last beats have read it; nil if the last beat was missed
+	read       time.Time               // when known was read
+	last       time.Time               // when the last beat began that was not missed
 }
 
 // Start beats until ctx is done. A beat is missed while the seed's own API server does not answer: a seed that cannot
@@ -80,7 +83,7 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 		err = h.renew(ctx)
 	}
 	if err != nil {
-		h.known = nil
+		h.known, h.kubernetes = nil, ""
 		return err
 	}
 	h.last = begin
@@ -115,7 +118,23 @@ func (h *Heartbeat) report(ctx context.Context, now time.Time) error {
 	if err := h.renew(ctx); err != nil {
 		return err
 	}
+	if h.kubernetes == "" {
+		h.askVersion(ctx)
+	}
 	return patch.LockedStatus(ctx, h.Garden, h.known, func() { h.assess(h.known) })
+}
+
+// askVersion asks for at most an interval. A seed whose version is not known beats all the same.
+func (h *Heartbeat) askVersion(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, h.Interval)
+	defer cancel()
+	version, err := h.KubernetesVersion(ctx)
+	if err != nil {
+		log.FromContext(ctx).Info("The version of the seed's API server is not known", "seed", h.SeedName, "reason",
+			err.Error())
+		return
+	}
+	h.kubernetes = version
 }
 
 // renew renews the Lease. Its holder is the Seed's UID: a seed rebuilt under the same name is another one.
@@ -137,6 +156,16 @@ func (h *Heartbeat) renew(ctx context.Context) error {
 // assess sets the status.
 func (h *Heartbeat) assess(seed *gardencorev1beta1.Seed) {
 	seed.Status.Gardener = &gardencorev1beta1.Gardener{ID: h.SeedName, Name: "gardenlet", Version: h.Version}
+	if h.kubernetes != "" {
+		seed.Status.KubernetesVersion = ptr.To(h.kubernetes)
+	}
+	if seed.Status.LastOperation == nil || seed.Status.ObservedGeneration != seed.Generation {
+		seed.Status.LastOperation = &gardencorev1beta1.LastOperation{
+			Type: gardencorev1beta1.LastOperationTypeReconcile, State: gardencorev1beta1.LastOperationStateSucceeded,
+			Progress: 100, Description: "The seed's gardenlet works by this version of the Seed.",
+			LastUpdateTime: metav1.NewTime(h.Clock.Now()),
+		}
+	}
 	seed.Status.ObservedGeneration = seed.Generation
 	if seed.Status.Capacity == nil {
 		capacity := corev1.ResourceList{"shoots": *resource.NewQuantity(DefaultCapacity, resource.DecimalSI)}

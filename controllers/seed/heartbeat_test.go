@@ -39,7 +39,7 @@ func TestHeartbeat(t *testing.T) {
 		Garden: garden, Seed: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}).Build(),
 		Clock: testingclock.NewFakePassiveClock(time.Unix(1000, 0)), SeedName: "a", Version: "v1", Interval: time.Second,
-		Alive: neverSeen,
+		Alive: neverSeen, KubernetesVersion: answersVersion,
 	}
 	for _, step := range []struct {
 		stop string
@@ -75,7 +75,8 @@ func TestHeartbeat(t *testing.T) {
 			t.Errorf("stop %q, conditions (-want +got):\n%s", step.stop, diff)
 		}
 		if now.Status.ObservedGeneration != now.Generation || now.Status.Gardener == nil ||
-			now.Status.Gardener.Version != "v1" {
+			now.Status.Gardener.Version != "v1" || *now.Status.KubernetesVersion != "v1.36.3" ||
+			now.Status.LastOperation.State != gardencorev1beta1.LastOperationStateSucceeded {
 			t.Errorf("status is %+v", now.Status)
 		}
 	}
@@ -120,6 +121,7 @@ func TestHeartbeat_ReadsTheSeedWhenItMayHaveChanged(t *testing.T) {
 		Seed: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}).Build(),
 		Clock: clock, SeedName: "a", Interval: time.Second, Alive: neverSeen,
+		KubernetesVersion: answersVersion,
 	}
 	const patched, read = "patch *v1.Lease", "get *v1beta1.Seed"
 	silence := func() { // as the garden-controller-manager does
@@ -177,6 +179,8 @@ func TestHeartbeat_ReadsTheSeedWhenItMayHaveChanged(t *testing.T) {
 
 func neverSeen() time.Time { return time.Time{} }
 
+func answersVersion(context.Context) (string, error) { return "v1.36.3", nil }
+
 // A beat asks the seed's API server, unless it has answered something else within the interval.
 func TestHeartbeat_ServerSeenToServe_IsNotAsked(t *testing.T) {
 	t.Parallel()
@@ -199,7 +203,8 @@ func TestHeartbeat_ServerSeenToServe_IsNotAsked(t *testing.T) {
 				},
 			}),
 			Clock: testingclock.NewFakePassiveClock(now), SeedName: "a", Interval: time.Second,
-			Alive: func() time.Time { return seen },
+			Alive:             func() time.Time { return seen },
+			KubernetesVersion: func(context.Context) (string, error) { return "", errors.New("nobody knows") },
 		}
 		err := h.beat(t.Context())
 		if (err != nil) != missed || (asked > 0) != missed {

@@ -2,6 +2,7 @@ package validation
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -51,7 +52,12 @@ func projectNamespace(path *field.Path, project *gardencorev1beta1.Project,
 	return errs
 }
 
-// ProjectChange checks what may not become of a Project: its shoots stay where they are.
+// ProjectChange checks what may not become of a Project: its shoots stay where they are, and who has created it stays
+// known.
 func ProjectChange(project, old *gardencorev1beta1.Project) field.ErrorList {
-	return unchangedOnceSet(field.NewPath("spec", "namespace"), project.Spec.Namespace, old.Spec.Namespace)
+	errs := unchangedOnceSet(field.NewPath("spec", "namespace"), project.Spec.Namespace, old.Spec.Namespace)
+	if old.Spec.CreatedBy != nil && !reflect.DeepEqual(project.Spec.CreatedBy, old.Spec.CreatedBy) {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "createdBy"), project.Spec.CreatedBy, immutable))
+	}
+	return errs
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/migration"
 	"github.com/transplant-sim/transplant/controllers/migration/savedstate"
 	"github.com/transplant-sim/transplant/controllers/migration/secondsign"
+	"github.com/transplant-sim/transplant/controllers/project"
 	"github.com/transplant-sim/transplant/controllers/scheduler"
 	"github.com/transplant-sim/transplant/controllers/seed"
 )
@@ -193,6 +194,9 @@ func (f *gardenControllerManagerFlags) addDuties(mgr manager.Manager, garden cli
 	}
 	if err := (&savedstate.Protection{Garden: garden, Clock: clock.RealClock{},
 		Recheck: 10 * f.waitInterval}).AddToManager(mgr); err != nil {
+		return err
+	}
+	if err := (&project.Phase{Garden: mgr.GetClient()}).AddToManager(mgr); err != nil {
 		return err
 	}
 	if err := f.addMaintenance(mgr, garden); err != nil {

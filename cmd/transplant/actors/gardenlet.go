@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -172,7 +173,7 @@ func (f *gardenletFlags) run(ctx context.Context) error {
 	if err := ringOnChange(ctx, seedCluster, mgr, factory.Bell); err != nil {
 		return err
 	}
-	heartbeat, err := f.heartbeat(ctx, mgr, factory, pulse)
+	heartbeat, err := f.heartbeat(ctx, mgr, seedConfig, factory, pulse)
 	if err != nil {
 		return err
 	}
@@ -329,11 +330,22 @@ func (f *gardenletFlags) flows(empty shoot.Cleanup, release migration.Releaser) 
 }
 
 // heartbeat hears from the manager's watch when the Seed changes; it beats without that watch, too.
-func (f *gardenletFlags) heartbeat(ctx context.Context, mgr manager.Manager, factory *controlplane.Factory,
-	pulse *connection.Pulse) (*seed.Heartbeat, error) {
+func (f *gardenletFlags) heartbeat(ctx context.Context, mgr manager.Manager, seedConfig *rest.Config,
+	factory *controlplane.Factory, pulse *connection.Pulse) (*seed.Heartbeat, error) {
+	asks, err := discovery.NewDiscoveryClientForConfig(seedConfig)
+	if err != nil {
+		return nil, fmt.Errorf("make the client for the seed's version: %w", err)
+	}
 	h := &seed.Heartbeat{
 		Garden: factory.Garden, Seed: factory.Seed, Clock: factory.Clock,
 		SeedName: f.settings.SeedName, Version: Version, Interval: f.leaseInterval, Alive: pulse.Last,
+		KubernetesVersion: func(ctx context.Context) (string, error) {
+			version, err := asks.ServerVersionWithContext(ctx)
+			if err != nil {
+				return "", err
+			}
+			return version.GitVersion, nil
+		},
 	}
 	return h, ringFor(ctx, mgr.GetCache(), &gardencorev1beta1.Seed{}, func(o client.Object, _ bool) {
 		if o.GetName() == f.settings.SeedName {
