@@ -80,6 +80,10 @@ test-kind: controlplane ## Run the tests that need Docker; NODE_IMAGE=name takes
 attack-kind: build controlplane ## Run seed-loss and planned-migration on kind, and attack the shoot from pods (needs Docker); NODE_IMAGE=name as in test-kind
 	TRANSPLANT_NODE_IMAGE=$(NODE_IMAGE) go test -short=false -tags docker -run '^TestKind_' -count=1 -timeout 30m -v ./e2e
 
+.PHONY: test-job
+test-job: build controlplane ## Run the Jobs of docs/examples on a kind cluster (needs Docker); NODE_IMAGE=name as in test-kind
+	TRANSPLANT_NODE_IMAGE=$(NODE_IMAGE) go test -short=false -tags docker -run '^TestKubernetesJob_' -count=1 -timeout 60m -v ./e2e
+
 .PHONY: oracle
 oracle: ## Run the tests against cases with known answers (part of test)
 	go test -count=1 -run Oracle ./api/... ./controllers/... ./cmd/transplant/explain/...
@@ -108,6 +112,10 @@ chaos-mesh: ## Build Chaos Mesh's images and chart, and helm, if the published o
 .PHONY: generate
 generate: ## Generate deep copies, CRDs, schemas and tables again; leaves no diff
 	go generate ./...
+
+.PHONY: grafana
+grafana: build ## Load the runs in RUNS (default: out), and start Prometheus and Grafana with the dashboards (needs Docker)
+	bin/transplant dashboards up $(or $(RUNS),out)
 
 .PHONY: dashboards
 dashboards: ## Generate the dashboards and alert rules again (part of generate)

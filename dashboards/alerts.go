@@ -3,9 +3,12 @@ package dashboards
 // Alert is a rule: it fires for every series of Value that is above the series of Above with the same run and scenario,
 // or above 0 where there is none, for as long as remembered after the last sample: an engine ends soon after its
 // verdict.
+//
+// Severity is critical where a promise is broken or writes are lost, and warning where a run was slower than its goal, or
+// says nothing about its promises. docs/alerts has a page for each.
 type Alert struct {
-	Name, Summary, Description string
-	Value, Above               string
+	Name, Severity, Summary, Description string
+	Value, Above                         string
 }
 
 // Expr of the rule.
@@ -29,20 +32,26 @@ func (a Alert) Over(span string) string {
 func Alerts() []Alert {
 	goal := func(name string) string { return `transplant_run_goal{measure="` + name + `"}` }
 	return []Alert{
-		{"TransplantVerdictNotPassed", "The verdict about {{ $labels.scenario }} is {{ $labels.verdict }}",
-			"The run {{ $labels.run }} has not kept every promise, or could not be carried out.",
-			`transplant_run_verdict{verdict!="Passed"}`, ""},
-		{"TransplantPromiseBroken", "{{ $labels.scenario }} breaks {{ $labels.promise }}",
-			"The run {{ $labels.run }} has {{ $value }} violations of it.", `transplant_run_violations`, ""},
-		{"TransplantRTOOverGoal", "The RTO of {{ $labels.scenario }} is over its goal",
+		{"TransplantRunWithoutVerdict", warning, "The verdict about {{ $labels.scenario }} is {{ $labels.verdict }}",
+			"Nobody knows whether the run {{ $labels.run }} has kept its promises.",
+			`transplant_run_verdict{verdict=~"Error|Inconclusive"}`, ""},
+		{"TransplantPromiseBroken", critical, "{{ $labels.scenario }} breaks {{ $labels.promise }}",
+			"The run {{ $labels.run }} has {{ $value }} violations of it.", `transplant_run_violations{promise!="measure"}`, ""},
+		{"TransplantGoalMissed", warning, "{{ $labels.scenario }} misses a goal",
+			"{{ $value }} measures of the run {{ $labels.run }} are over their goals.",
+			`transplant_run_violations{promise="measure"}`, ""},
+		{"TransplantRTOOverGoal", warning, "The RTO of {{ $labels.scenario }} is over its goal",
 			"It was {{ $value }} s in the run {{ $labels.run }}.", `transplant_run_measure_seconds{measure="rto"}`, goal("rto")},
-		{"TransplantRPOOverGoal", "The RPO of {{ $labels.scenario }} is over its goal",
+		{"TransplantRPOOverGoal", critical, "The RPO of {{ $labels.scenario }} is over its goal",
 			"It was {{ $value }} s in the run {{ $labels.run }}.", `transplant_run_measure_seconds{measure="rpo"}`, goal("rpo")},
-		{"TransplantAPIDowntimeOverGoal", "The API of {{ $labels.scenario }} was down for longer than its goal",
+		{"TransplantAPIDowntimeOverGoal", warning, "The API of {{ $labels.scenario }} was down for longer than its goal",
 			"It was {{ $value }} s in the run {{ $labels.run }}.", `transplant_run_measure_seconds{measure="api_downtime"}`,
 			goal("api_downtime")},
-		{"TransplantWritesLost", "{{ $labels.scenario }} has lost writes",
+		{"TransplantWritesLost", critical, "{{ $labels.scenario }} has lost writes",
 			"{{ $value }} acknowledged writes are not in the data of the run {{ $labels.run }}.",
 			`transplant_run_measure_number{measure="lost_writes"}`, goal("lost_writes")},
 	}
 }
+
+// Severities, as Alertmanager's routes know them.
+const critical, warning = "critical", "warning"

@@ -62,7 +62,7 @@ func TestRulesFireThoughTheEngineHasEnded(t *testing.T) {
 	if left := found("transplant_run_measure_seconds"); len(left) > 0 {
 		t.Errorf("the samples are not stale: %v", left)
 	}
-	for _, rule := range []string{"TransplantRTOOverGoal", "TransplantVerdictNotPassed"} {
+	for _, rule := range []string{"TransplantRTOOverGoal", "TransplantGoalMissed"} {
 		firing := await(rule, `ALERTS{alertstate="firing",alertname="`+rule+`"}`)
 		if len(firing) != 1 || firing[0].Labels["scenario"] != "slow" {
 			t.Errorf("%s fires for %v, want it for the slow run", rule, firing)

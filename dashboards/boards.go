@@ -17,8 +17,31 @@ type Board struct {
 	// Range is how far back it looks at first, such as 7d, and Refresh how often it looks again.
 	Range, Refresh string
 	// Live boards show what programs serve while they run, and nothing of past runs.
-	Live   bool
+	Live bool
+	// Empty is what panels say that have nothing to show.
+	Empty  string
 	Panels []Panel
+}
+
+// Annotation marks moments and spans of time on all panels that are drawn over time.
+type Annotation struct {
+	Name, Color string
+	// Expr has a value when something is to be marked. Title and Text name its labels.
+	Expr, Title, Text string
+}
+
+// Annotations of the board: the faults and steps of the runs that it shows.
+func (b Board) Annotations() []Annotation {
+	if b.Live || b.UID == HomeUID {
+		return nil // what is live has other labels, and home draws nothing over time
+	}
+	const done = `sum by (run, verb) (last_over_time(transplant_steps_total{FILTER}[$__rate_interval]`
+	return []Annotation{
+		{Name: "Faults", Color: "red", Title: "{{fault}}", Text: "{{kind}}, in {{run}}", Expr: `max by (run, fault, kind) (` +
+			`max_over_time(transplant_fault_active{FILTER}[$__interval]) or ` + latest(`transplant_fault_active{FILTER}`) + `) > 0`},
+		{Name: "Ends of steps", Color: "blue", Title: "{{verb}}", Text: "in {{run}}",
+			Expr: done + `)) > (` + done + ` offset $__interval)) or ` + done + `)) * 0)`},
+	}
 }
 
 // Variable is a label whose values can be chosen.
@@ -72,7 +95,8 @@ var ofRuns = []Variable{{"scenario", "transplant_events_total"},
 // Panel shows the answers to its queries.
 type Panel struct {
 	Title, About string
-	// Kind is Grafana's: stat, timeseries, bargauge, table, state-timeline.
+	// Kind is Grafana's: stat, timeseries, bargauge, table, state-timeline. Those of kind text show the Markdown of
+	// About, and those of kind dashlist the other boards; both have no queries.
 	Kind string
 	// Unit is Grafana's: s, short, percentunit, reqps.
 	Unit    string
@@ -82,6 +106,8 @@ type Panel struct {
 	Red, Green *float64
 	// Wide panels take the whole width.
 	Wide bool
+	// Empty is what it says if there is nothing to show; the board's own text if it is "".
+	Empty string
 }
 
 // Query in PromQL. FILTER stands for the labels that the board's variables choose.
@@ -103,8 +129,48 @@ func over(legend, expr string) Query { return Query{Expr: expr, Legend: legend} 
 // goal over time.
 func goal(legend, expr string) Query { return Query{Expr: expr, Legend: legend + " goal", Goal: true} }
 
+// HomeUID is that of the board with which Grafana begins.
+const HomeUID = "transplant-home"
+
 // Boards are all dashboards.
-func Boards() []Board { return []Board{migrations(), recovery(), landscape(), controllers()} }
+func Boards() []Board { return []Board{home(), migrations(), recovery(), landscape(), controllers()} }
+
+// noRun is what boards about runs say while there is none.
+const noRun = "Nothing to show: there is no run in this time range, or none that has this. " +
+	"To load runs: transplant dashboards up FOLDER…"
+
+func home() Board {
+	const begin = "These boards show what **transplant** has recorded: runs of scenarios in which shoots move between " +
+		"seeds, and landscapes that are running.\n\n" +
+		"- *disaster recovery*: how long shoots were away after a fault, what was lost, against the goals\n" +
+		"- *migration timings*: how long each part of a migration takes\n" +
+		"- *landscape*: what happened in a run, second by second\n" +
+		"- *controllers*: what the programs of a running landscape do\n\n" +
+		"To load past runs: `transplant dashboards up FOLDER…`. The choices at the top hold on all boards, and the list " +
+		"there leads from one to the next."
+	judged := func(by, more string) string {
+		return `sum by (` + by + `) (last_over_time(transplant_run_verdict{` + more + `FILTER}[$__range]))`
+	}
+	return Board{UID: HomeUID, Title: "transplant: home",
+		About: "Where to begin: the runs that there are, and which board shows what of them.", Range: "30d", Refresh: "1m",
+		Variables: ofRuns, Empty: noRun, Panels: []Panel{
+			{Title: "Where to begin", About: begin, Kind: "text"},
+			{Title: "Boards", About: "All boards of transplant.", Kind: "dashlist"},
+			{Title: "Runs", About: "Runs by verdict.", Kind: "stat", Unit: "short", Queries: []Query{
+				now("{{verdict}}", judged("verdict", ""))}},
+			{Title: "Runs that have not passed", About: "By scenario and verdict: look at these first.", Kind: "table",
+				Unit: "short", Red: red(1), Empty: "All runs have passed, or there is none.", Queries: []Query{
+					now("{{scenario}} {{verdict}}", judged("scenario, verdict", `verdict!="Passed",`)+` > 0`)}},
+			{Title: "Longest RTO of each scenario", About: "In seconds, of all runs in the time range.", Kind: "bargauge",
+				Unit: "s", Empty: "No run in this time range had a fault to recover from.", Queries: []Query{
+					now("{{scenario}}", `max by (scenario) (last_over_time(`+
+						`transplant_run_measure_seconds{measure="rto",FILTER}[$__range]))`)}},
+			{Title: "Longest API downtime of each scenario", About: "In seconds, of all runs in the time range.",
+				Kind: "bargauge", Unit: "s", Queries: []Query{
+					now("{{scenario}}", `max by (scenario) (last_over_time(`+
+						`transplant_run_measure_seconds{measure="api_downtime",FILTER}[$__range]))`)}},
+		}}
+}
 
 func migrations() Board {
 	const phase = "transplant_migration_phase_duration_seconds"
@@ -114,7 +180,7 @@ func migrations() Board {
 	}
 	return Board{UID: "transplant-migrations", Title: "transplant: migration timings",
 		About: "How long the parts of migrations take: planned against forced, and run by run.", Range: "7d", Refresh: "1m",
-		Variables: ofRuns, Panels: []Panel{
+		Variables: ofRuns, Empty: noRun, Panels: []Panel{
 			{Title: "Migrations", About: "Migrations that have ended, by mode.", Kind: "stat", Unit: "short", Queries: []Query{
 				now("{{mode}}", `sum by (mode) (max_over_time(`+phase+`_count{phase="total",FILTER}[$__range]))`)}},
 			{Title: "Mean of each phase", About: "Planned against forced.", Kind: "bargauge", Unit: "s", Queries: []Query{
@@ -167,7 +233,7 @@ func recovery() Board {
 	const phase = "transplant_recovery_phase_duration_seconds"
 	return Board{UID: "transplant-recovery", Title: "transplant: disaster recovery",
 		About: "RTO and RPO against their goals, verdicts, and whether the faults hit.", Range: "7d", Refresh: "1m",
-		Variables: ofRuns, Panels: []Panel{
+		Variables: ofRuns, Empty: noRun, Panels: []Panel{
 			{Title: "Verdicts", About: "Runs by verdict.", Kind: "stat", Unit: "short", Queries: []Query{
 				now("{{verdict}}", `sum by (verdict) (last_over_time(transplant_run_verdict{FILTER}[$__range]))`)}},
 			{Title: "Verdicts by scenario", About: "Runs by scenario and verdict.",
@@ -232,7 +298,7 @@ func recovery() Board {
 func landscape() Board {
 	return Board{UID: "transplant-landscape", Title: "transplant: landscape",
 		About: "Seeds, shoots, conditions, and what crosses the links.", Range: "1h", Refresh: "5s", Variables: ofRuns,
-		Panels: []Panel{
+		Empty: noRun, Panels: []Panel{
 			{Title: "Shoots by seed", About: "Whose status names it.", Kind: "timeseries", Unit: "short",
 				Queries: []Query{over("{{run}} {{seed}}", `max by (run, seed) (`+latest(`transplant_seed_shoots{FILTER}`)+`)`)}},
 			{Title: "Where each shoot is", About: "The seed in its status.", Kind: "state-timeline", Unit: "short",

@@ -1,9 +1,11 @@
 package dashboards_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/transplant-sim/transplant/dashboards"
+	"github.com/transplant-sim/transplant/dashboards/prometheustest"
 )
 
 // parsed is a file without fields that the test does not know.
@@ -36,6 +39,9 @@ type service struct {
 	Command     []string          `json:"command"`
 	Environment map[string]string `json:"environment"`
 	Volumes     []string          `json:"volumes"`
+	Entrypoint  []string          `json:"entrypoint"`
+	Profiles    []string          `json:"profiles"`
+	Ports       []string          `json:"ports"`
 }
 
 // mounts are the paths of a service's volumes on this machine, by those in the container.
@@ -63,42 +69,122 @@ func (s service) flag(t *testing.T, name string) string {
 	return ""
 }
 
-// madeByUsers is the folder of past runs. By README.md, users make it.
-const madeByUsers = "./data"
+// madeByCommand are the folders that "transplant dashboards" makes: samples before and after they are loaded, and the
+// data that they are loaded into.
+var madeByCommand = []string{"./data", "./runs", "./loaded"}
+
+type compose struct {
+	Services map[string]service `json:"services"`
+}
 
 // What Compose starts finds its files, and Grafana the Prometheus beside it and the dashboards.
-func TestComposeFitsTogether(t *testing.T) {
+func TestCompose_EachFile_FitsTogether(t *testing.T) {
 	t.Parallel()
-	compose := parsed[struct {
-		Services map[string]service `json:"services"`
-	}](t, "compose.yml")
-	prometheus, grafana := compose.Services["prometheus"], compose.Services["grafana"]
-	if len(compose.Services) != 2 || prometheus.Image == "" || grafana.Image == "" {
-		t.Fatalf("it starts %v", compose.Services)
+	for name, want := range map[string]struct {
+		services int
+		config   string // Prometheus's
+	}{"compose.yml": {3, "past.yml"}, "live.yml": {2, "prometheus.yml"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := parsed[compose](t, name)
+			if len(file.Services) != want.services {
+				t.Fatalf("it starts %v", file.Services)
+			}
+			fitsTogether(t, file, want.config)
+		})
 	}
-	for name, s := range compose.Services {
+}
+
+// Only those of this machine reach Grafana: it asks for no login.
+func TestCompose_Ports_AreThisMachinesOnly(t *testing.T) {
+	t.Parallel()
+	for name, s := range parsed[compose](t, "compose.yml").Services {
+		if want := map[string]string{"grafana": "127.0.0.1:3000:3000"}[name]; strings.Join(s.Ports, " ") != want ||
+			s.NetworkMode == "host" {
+			t.Errorf("%s has the ports %v", name, s.Ports)
+		}
+	}
+	for name, s := range parsed[compose](t, "live.yml").Services {
+		address := s.Environment["GF_SERVER_HTTP_ADDR"]
+		if name == "prometheus" {
+			address, _, _ = strings.Cut(s.flag(t, "web.listen-address"), ":")
+		}
+		if address != "127.0.0.1" || s.NetworkMode != "host" {
+			t.Errorf("%s listens at %q", name, address)
+		}
+	}
+}
+
+// What is loaded is loaded by the container that "transplant dashboards up" starts, into Prometheus's data.
+func TestCompose_Load_MovesWhatItHasLoaded(t *testing.T) {
+	t.Parallel()
+	file := parsed[compose](t, "compose.yml")
+	load, prometheus := file.Services["load"], file.Services["prometheus"]
+	promtool := prometheustest.Program(t, "promtool")
+	root := t.TempDir()
+	for inside, here := range load.mounts(t) {
+		if err := os.MkdirAll(filepath.Join(root, inside), 0o755); err != nil || !slices.Contains(madeByCommand, here) {
+			t.Fatalf("%s is %s here, %v", inside, here, err)
+		}
+	}
+	if load.mounts(t)["/data"] != prometheus.mounts(t)[prometheus.flag(t, "storage.tsdb.path")] ||
+		load.Image != prometheus.Image || load.User != prometheus.User || len(load.Profiles) != 1 {
+		t.Errorf("what %+v loads is not for %+v", load, prometheus)
+	}
+	for _, name := range []string{"a.om", "b.om"} {
+		samples := "# TYPE x gauge\nx{run=\"" + name + "\"} 1 1700000000\n# EOF\n"
+		if err := os.WriteFile(filepath.Join(root, "runs", name), []byte(samples), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := strings.NewReplacer("$$", "$", "/runs/", root+"/runs/", "/loaded/", root+"/loaded/", " /data",
+		" "+root+"/data", "promtool", promtool).Replace(strings.Join(load.Command, " "))
+	if out, err := exec.CommandContext(t.Context(), load.Entrypoint[0], append(load.Entrypoint[1:],
+		script)...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	left, _ := filepath.Glob(root + "/runs/*") // the pattern is right
+	moved, _ := filepath.Glob(root + "/loaded/*.om")
+	blocks, _ := filepath.Glob(root + "/data/*/meta.json")
+	if len(left) != 0 || len(moved) != 2 || len(blocks) != 2 {
+		t.Errorf("%v left, %v moved, %v made", left, moved, blocks)
+	}
+}
+
+func fitsTogether(t *testing.T, file compose, configured string) {
+	t.Helper()
+	prometheus, grafana := file.Services["prometheus"], file.Services["grafana"]
+	for name, s := range file.Services {
 		for _, here := range s.mounts(t) {
-			if _, err := os.Stat(here); err != nil && here != madeByUsers {
+			if _, err := os.Stat(here); err != nil && !slices.Contains(madeByCommand, here) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 	}
 	config := prometheus.flag(t, "config.file")
-	if here := prometheus.mounts(t)[config]; here != "./prometheus.yml" {
+	if here := prometheus.mounts(t)[config]; here != "./"+configured {
 		t.Errorf("Prometheus reads %s, which is %q here", config, here)
 	}
 	rules := parsed[struct {
 		Rules   []string         `json:"rule_files"`
 		Global  map[string]any   `json:"global"`
 		Scraped []map[string]any `json:"scrape_configs"`
-	}](t, "prometheus.yml").Rules
+	}](t, configured).Rules
 	for _, rule := range rules {
 		if prometheus.mounts(t)[path.Join(path.Dir(config), rule)] != "./"+rule {
 			t.Errorf("Prometheus does not find the rules %s", rule)
 		}
 	}
-	if here := prometheus.mounts(t)[prometheus.flag(t, "storage.tsdb.path")]; len(rules) == 0 || here != madeByUsers {
+	if here := prometheus.mounts(t)[prometheus.flag(t, "storage.tsdb.path")]; len(rules) == 0 || here != "./data" {
 		t.Errorf("the rules are %v, and past runs are read from %q", rules, here)
+	}
+	shown := grafana.mounts(t)["/var/lib/grafana/dashboards"]
+	begin := grafana.Environment["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
+	if begin != "/var/lib/grafana/dashboards/"+dashboards.HomeUID+".json" || shown != "./grafana" {
+		t.Errorf("Grafana begins with %q", begin)
+	}
+	if _, err := os.Stat(filepath.Join(shown, dashboards.HomeUID+".json")); err != nil {
+		t.Error(err)
 	}
 	provisioning := grafana.mounts(t)["/etc/grafana/provisioning"] // where the image looks
 	source := parsed[struct {
@@ -113,9 +199,13 @@ func TestComposeFitsTogether(t *testing.T) {
 			JSONData  map[string]string `json:"jsonData"`
 		} `json:"datasources"`
 	}](t, filepath.Join(provisioning, "datasources", "prometheus.yml"))
-	if len(source.Datasources) != 1 || source.APIVersion != 1 || source.Datasources[0].URL != "http://"+prometheus.flag(t,
-		"web.listen-address") || prometheus.NetworkMode != grafana.NetworkMode {
+	if len(source.Datasources) != 1 || source.APIVersion != 1 || source.Datasources[0].URL != "$PROMETHEUS_URL" ||
+		prometheus.NetworkMode != grafana.NetworkMode {
 		t.Errorf("Grafana asks %+v, which is not Prometheus", source)
+	}
+	host, port, _ := strings.Cut(prometheus.flag(t, "web.listen-address"), ":")
+	if want := "http://" + cmp.Or(host, "prometheus") + ":" + port; grafana.Environment["PROMETHEUS_URL"] != want {
+		t.Errorf("Grafana asks %q, and Prometheus listens at %q", grafana.Environment["PROMETHEUS_URL"], want)
 	}
 	provider := parsed[struct {
 		APIVersion int `json:"apiVersion"`
@@ -159,8 +249,8 @@ func asksOf(t *testing.T, board, uid string) {
 			}
 		}
 		Panels []struct {
-			Title      string
-			Datasource struct{ UID string }
+			Title, Type string
+			Datasource  struct{ UID string }
 		}
 	}
 	if err := json.Unmarshal(content, &file); err != nil {
@@ -171,7 +261,7 @@ func asksOf(t *testing.T, board, uid string) {
 		t.Errorf("%s chooses %+v, and the data source is %q", board, first, uid)
 	}
 	for _, p := range file.Panels {
-		if p.Datasource.UID != "${datasource}" {
+		if p.Type != "text" && p.Type != "dashlist" && p.Datasource.UID != "${datasource}" {
 			t.Errorf("%s: %q asks %q", board, p.Title, p.Datasource.UID)
 		}
 	}

@@ -11,6 +11,7 @@ func controllers() Board {
 		About:     "What the controllers of a landscape do, and what they cost; of one that runs.",
 		Variables: []Variable{{"cluster", `up{actor!=""}`}, {"actor", `up{cluster=~"$cluster",actor!=""}`}}, Range: "15m",
 		Refresh: "5s", Live: true,
+		Empty: "No program is scraped, or none has done this yet. Start a landscape and \"transplant scrape-targets\".",
 		Panels: []Panel{
 			{Title: "Programs", About: "That are there and can be scraped, by cluster.", Kind: "timeseries", Unit: "short",
 				Green: green(1), Queries: []Query{

@@ -1,6 +1,7 @@
 package dashboards
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -33,12 +34,15 @@ func Files() (map[string][]byte, error) {
 // object of Grafana's JSON, which has no Go types that are meant to be used.
 type object map[string]any
 
+// runbooks is where the page of each alert is, by the alert's name.
+const runbooks = "https://github.com/transplant-sim/transplant/blob/main/docs/alerts/"
+
 func rules() object {
 	var all []object
 	for _, a := range Alerts() {
 		all = append(all, object{
-			"alert": a.Name, "expr": a.Expr(), "labels": object{"severity": "critical"},
-			"annotations": object{"summary": a.Summary, "description": a.Description},
+			"alert": a.Name, "expr": a.Expr(), "labels": object{"severity": a.Severity},
+			"annotations": object{"summary": a.Summary, "description": a.Description, "runbook_url": runbooks + a.Name + ".md"},
 		})
 	}
 	return object{"groups": []object{{"name": "transplant", "rules": all}}}
@@ -59,13 +63,24 @@ func (b Board) grafana() object {
 		if x+width > 24 {
 			x, y = 0, y+panelHeight
 		}
-		panels = append(panels, p.grafana(i+1, b.Filter(), object{"x": x, "y": y, "w": width, "h": panelHeight}))
+		panels = append(panels, p.grafana(i+1, b, object{"x": x, "y": y, "w": width, "h": panelHeight}))
 		if x += width; x >= 24 {
 			x, y = 0, y+panelHeight
 		}
 	}
+	annotations := []object{}
+	for _, a := range b.Annotations() {
+		annotations = append(annotations, object{
+			"name": a.Name, "datasource": fromPrometheus, "enable": true, "iconColor": a.Color, "titleFormat": a.Title,
+			"textFormat": a.Text, "expr": strings.ReplaceAll(a.Expr, "FILTER", b.Filter()),
+			"step": fmt.Sprintf("%ds", int(scraped.Seconds())),
+		})
+	}
 	return object{
-		"uid": b.UID, "title": b.Title, "description": b.About, "tags": []string{"transplant"}, "schemaVersion": 39,
+		"links": []object{{"type": "dashboards", "tags": []string{tag}, "title": "Boards", "asDropdown": true,
+			"includeVars": true, "keepTime": true}},
+		"annotations": object{"list": annotations},
+		"uid":         b.UID, "title": b.Title, "description": b.About, "tags": []string{tag}, "schemaVersion": 39,
 		"version": 1, "editable": true,
 		"graphTooltip": 1, "time": object{"from": "now-" + b.Range, "to": "now"}, "refresh": b.Refresh, "timezone": "browser",
 		"panels":     panels,
@@ -75,14 +90,17 @@ func (b Board) grafana() object {
 
 const panelHeight = 8
 
+// tag of all boards, by which they list each other.
+const tag = "transplant"
+
 var fromPrometheus = object{"type": "prometheus", "uid": "${datasource}"}
 
-// provisioned is the name and UID of the data source in provisioning/, which is chosen at first.
-const provisioned = "transplant"
+// Source is the name and UID of the data source in provisioning/, which is chosen at first.
+const Source = "transplant"
 
 func datasource() object {
 	return object{"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus",
-		"current": object{"text": provisioned, "value": provisioned}, "hide": 0}
+		"current": object{"text": Source, "value": Source}, "hide": 0}
 }
 
 // grafana's form of the variable; all values are chosen at first.
@@ -99,11 +117,20 @@ func (v Variable) grafana() object {
 // refID of a panel's query.
 func refID(i int) string { return string(rune('A' + i)) }
 
-func (p Panel) grafana(id int, filter string, place object) object {
+func (p Panel) grafana(id int, b Board, place object) object {
+	switch p.Kind {
+	case "text":
+		return object{"id": id, "title": p.Title, "type": p.Kind, "gridPos": place,
+			"options": object{"mode": "markdown", "content": p.About}}
+	case "dashlist":
+		return object{"id": id, "title": p.Title, "description": p.About, "type": p.Kind, "gridPos": place,
+			"options": object{"showSearch": true, "showStarred": false, "showHeadings": false, "maxItems": 20, "query": "",
+				"tags": []string{tag}, "includeVars": true, "keepTime": true}}
+	}
 	var targets []object
 	for i, q := range p.Queries {
 		targets = append(targets, object{
-			"refId": refID(i), "datasource": fromPrometheus, "expr": strings.ReplaceAll(q.Expr, "FILTER", filter),
+			"refId": refID(i), "datasource": fromPrometheus, "expr": strings.ReplaceAll(q.Expr, "FILTER", b.Filter()),
 			"legendFormat": q.Legend, "instant": q.Instant, "range": !q.Instant,
 		})
 	}
@@ -127,8 +154,9 @@ func (p Panel) grafana(id int, filter string, place object) object {
 	panel := object{
 		"id": id, "title": p.Title, "description": p.About, "type": p.Kind, "datasource": fromPrometheus, "gridPos": place,
 		"targets": targets,
-		"fieldConfig": object{"defaults": object{"unit": p.Unit, "min": 0, "thresholds": object{"mode": "absolute",
-			"steps": steps}}, "overrides": overrides},
+		"fieldConfig": object{"defaults": object{"unit": p.Unit, "min": 0,
+			"noValue": cmp.Or(p.Empty, b.Empty), "thresholds": object{"mode": "absolute",
+				"steps": steps}}, "overrides": overrides},
 	}
 	if p.Kind == "timeseries" && len(steps) > 1 {
 		// else they are not seen

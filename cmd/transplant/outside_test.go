@@ -54,7 +54,7 @@ func TestOutside_CommandsThatStartNothing_NeedNoCheckout(t *testing.T) {
 		{"validate seed-loss", "scenario seed-loss is fine"},
 		{"validate -l tier=smoke", "scenario planned-migration is fine"},
 		{"plan seed-loss", "settleWithin: "},
-		{"dashboards boards", "docker compose -f boards/compose.yml up"},
+		{"dashboards boards", "docker compose -f boards/live.yml up"},
 		{"init mine", "transplant run ./mine.yaml"},
 		{"validate ./mine.yaml", "scenario mine is fine"},
 		{"init other --folder scenarios", "scenarios/other.yaml is there"},
