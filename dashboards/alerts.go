@@ -4,8 +4,8 @@ package dashboards
 // or above 0 where there is none, for as long as remembered after the last sample: an engine ends soon after its
 // verdict.
 //
-// Severity is critical where a promise is broken or writes are lost, and warning where a run was slower than its goal, or
-// says nothing about its promises. docs/alerts has a page for each.
+// Severity is critical where a promise is broken or writes are lost. It is warning where a run was slower than its
+// goal, or says nothing about its promises. docs/alerts has a page for each.
 type Alert struct {
 	Name, Severity, Summary, Description string
 	Value, Above                         string

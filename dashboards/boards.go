@@ -35,10 +35,11 @@ func (b Board) Annotations() []Annotation {
 	if b.Live || b.UID == HomeUID {
 		return nil // what is live has other labels, and home draws nothing over time
 	}
+	const fault = `transplant_fault_active{FILTER}`
 	const done = `sum by (run, verb) (last_over_time(transplant_steps_total{FILTER}[$__rate_interval]`
 	return []Annotation{
 		{Name: "Faults", Color: "red", Title: "{{fault}}", Text: "{{kind}}, in {{run}}", Expr: `max by (run, fault, kind) (` +
-			`max_over_time(transplant_fault_active{FILTER}[$__interval]) or ` + latest(`transplant_fault_active{FILTER}`) + `) > 0`},
+			`max_over_time(` + fault + `[$__interval]) or ` + latest(fault) + `) > 0`},
 		{Name: "Ends of steps", Color: "blue", Title: "{{verb}}", Text: "in {{run}}",
 			Expr: done + `)) > (` + done + ` offset $__interval)) or ` + done + `)) * 0)`},
 	}

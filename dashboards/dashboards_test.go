@@ -187,8 +187,8 @@ func variablesAnswer(t *testing.T, p *prometheus, b dashboards.Board) {
 	}
 }
 
-// annotationsAnswer executes what Grafana asks for the marks on panels: over each run, and over months. Each end of a step
-// is marked, some together, and none twice.
+// annotationsAnswer executes what Grafana asks for the marks on panels: over each run, and over months. Each end of a
+// step is marked, some together, and none twice.
 func annotationsAnswer(t *testing.T, p *prometheus, b dashboards.Board, all []run) {
 	t.Helper()
 	for _, a := range b.Annotations() {

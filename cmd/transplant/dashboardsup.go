@@ -162,8 +162,8 @@ func withSamples(folders []string) (runs []string, err error) {
 // runLabel is the label of all samples of a run.
 var runLabel = regexp.MustCompile(`[{,]run="([A-Za-z0-9._-]+)"`)
 
-// add the samples of runs to those that are to be loaded, and return how many have not been loaded before. A run that was
-// judged again has other samples; both would be shown.
+// add the samples of runs to those that are to be loaded, and return how many have not been loaded before. A run that
+// was judged again has other samples; both would be shown.
 func (b *boards) add(out io.Writer, runs []string) (fresh int, err error) {
 	for _, run := range runs {
 		content, err := os.ReadFile(filepath.Join(run, metrics.FileName))

@@ -62,7 +62,8 @@ func TestDashboardsUp_EachRun_IsLoadedOnce(t *testing.T) {
 	t.Cleanup(grafana.Close)
 	root := t.TempDir()
 	writeRun(t, filepath.Join(root, "out", "first"), sampleOf("a"), `{"started":"2026-01-02T03:04:00Z","wallSeconds":60}`)
-	writeRun(t, filepath.Join(root, "out", "sweep", "second"), sampleOf("b"), `{"started":"2026-01-02T03:10:00Z","wallSeconds":60}`)
+	writeRun(t, filepath.Join(root, "out", "sweep", "second"), sampleOf("b"),
+		`{"started":"2026-01-02T03:10:00Z","wallSeconds":60}`)
 	docker := &inPlaceOfDocker{fails: errors.New("it has no image")}
 	b := &boards{folder: filepath.Join(root, "boards"), compose: docker.compose, grafana: grafana.URL}
 	up := func() (string, error) {
@@ -71,7 +72,8 @@ func TestDashboardsUp_EachRun_IsLoadedOnce(t *testing.T) {
 		err := b.up(t.Context(), &out, []string{filepath.Join(root, "out"), filepath.Join(root, "out", "first")})
 		return out.String(), err
 	}
-	if _, err := up(); err == nil || !strings.Contains(err.Error(), "load the samples of 2 runs, of which 2 are left: it has no image") {
+	const unloaded = "load the samples of 2 runs, of which 2 are left: it has no image"
+	if _, err := up(); err == nil || !strings.Contains(err.Error(), unloaded) {
 		t.Errorf("what cannot be loaded: %v", err)
 	}
 	docker.fails = nil

@@ -120,7 +120,7 @@ func projectRows() Table {
 		warned("spec.members", noRights),
 		checked("spec.namespace",
 			`"garden", or a DNS label that begins with "garden-", of no other project; immutable once set`),
-		warned("spec.owner", noRights),
+		free("spec.owner", forPeople),
 		free("spec.purpose", forPeople),
 		checked("spec.tolerations.defaults[].key",
 			qualifiedOK+", each once with its value; a change needs the verb modify-spec-tolerations-whitelist"),
