@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -201,10 +202,18 @@ func (l *landscape) awaits(t *testing.T, path, want string) {
 }
 
 func (l *landscape) shows(t *testing.T) {
-	shown := l.on(t, "garden", "get", "seeds")
-	for _, word := range []string{"NAME", "PROVIDER", "REGION", "a ", "b "} {
-		if !strings.Contains(shown, word) {
-			t.Errorf("kubectl get seeds does not show %q:\n%s", word, shown)
+	// each column has something
+	for kind, want := range map[string]*regexp.Regexp{
+		"seeds": regexp.MustCompile(`a +True +Reconcile +Succeeded +transplant +here +\w+ +v[^ ]+ +v1\.37\.2\nb +True `),
+		// who sets a landscape up is the observer
+		"projects": regexp.MustCompile(`p +garden-p +Ready +observer +observer `),
+	} {
+		shown := ""
+		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline) && !want.MatchString(shown); {
+			shown = l.on(t, "garden", "get", kind)
+		}
+		if !want.MatchString(shown) {
+			t.Errorf("kubectl get %s does not show %s:\n%s", kind, want, shown)
 		}
 	}
 	if pods := l.on(t, "a", "get", "pods", "-A"); !strings.Contains(pods, "gardenlet") || !strings.Contains(pods,
