@@ -121,6 +121,17 @@ func (r Report) Outcome() Outcome {
 	return Conformant
 }
 
+// ExitCode is what the command ends with if it had no error (docs/contract-kit.md#what-it-finds).
+func (r Report) ExitCode() int {
+	switch outcome := r.Outcome(); {
+	case outcome == NonConformant || len(r.Outdated) > 0:
+		return 1
+	case outcome == Unknown:
+		return 3
+	}
+	return 0
+}
+
 // Cell is what a table shows of the finding.
 func (f Finding) Cell() string { return cells[f.Shown()] }
 

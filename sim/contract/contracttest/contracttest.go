@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -42,8 +43,9 @@ const stopTime = time.Minute
 
 // Run tries the extension. The test has a subtest for each kind, and in it one for each clause that is judged. It
 // fails if the extension breaks the clause. It is skipped if that is expected or not shown, or if the clause does not
-// apply. The test fails, too, if something that applies is not shown, or if an expected failure did not fail. It ends
-// at once if the program has an error, or if less than a minute is left until the timeout of the test.
+// apply. The test fails, too, if something that applies is not shown, if an expected failure did not fail, or if exit
+// code and report do not fit each other. It ends at once if the program has no report, or if less than a minute is left
+// until the timeout of the test.
 //
 // The error of a subtest has what was found, the sentence of the contract, and the command that shows it again.
 func Run(t *testing.T, o Options) contract.Report {
@@ -54,7 +56,12 @@ func Run(t *testing.T, o Options) contract.Report {
 	if o.Out == "" {
 		o.Out = t.ArtifactDir()
 	}
-	report := try(t, o)
+	report, code := try(t, o)
+	if want := report.ExitCode(); code != want {
+		t.Errorf("the program ended with exit code %d, and its report with %s, which is %d: look at what it has printed", code,
+			report.Outcome(), want)
+	}
+	checkReport(t, report)
 	for _, kind := range report.Kinds {
 		t.Run(kind.Name(), func(t *testing.T) {
 			if kind.Reason != "" {
@@ -76,6 +83,28 @@ func Run(t *testing.T, o Options) contract.Report {
 	return report
 }
 
+// checkReport fails the test for what no subtest can show.
+func checkReport(t *testing.T, report contract.Report) {
+	t.Helper()
+	for _, id := range report.Clauses {
+		if _, known := contract.ClauseByID(id); !known {
+			t.Errorf("the report has the clause %q, which this package does not know: use program and package of one version", id)
+		}
+	}
+	if len(report.Kinds) == 0 {
+		t.Error("the report has no kind; look at what the program has printed")
+	}
+	for _, kind := range report.Kinds {
+		for id, f := range kind.Findings {
+			clause, _ := contract.ClauseByID(id)
+			isShown := kind.Reason == "" && slices.Contains(report.Clauses, id) && clause.IsJudged()
+			if f.Shown() == contract.NonConformant && !isShown {
+				t.Errorf("%s breaks %s, which is no subtest: %s", kind.Name(), id, f.Reason)
+			}
+		}
+	}
+}
+
 // tool is the program of the module of the test.
 func tool(t *testing.T) string {
 	t.Helper()
@@ -91,7 +120,7 @@ func tool(t *testing.T) string {
 }
 
 // try runs the program. What it prints is logged.
-func try(t *testing.T, o Options) (report contract.Report) {
+func try(t *testing.T, o Options) (report contract.Report, code int) {
 	t.Helper()
 	ctx := t.Context()
 	if deadline, has := t.Deadline(); has { // what was started is stopped before go test ends the test
@@ -116,10 +145,13 @@ func try(t *testing.T, o Options) (report contract.Report) {
 	if err == nil && ctx.Err() != nil {
 		err = fmt.Errorf("it was stopped, so that it ends before the test does: %w", ctx.Err())
 	}
+	if exit := (*exec.ExitError)(nil); err == nil && !errors.As(ended, &exit) {
+		err = ended // it did not start, or its output did not end
+	}
 	if err != nil {
 		t.Fatalf("try %s: %v: %v", o.File, ended, err)
 	}
-	return report
+	return report, command.ProcessState.ExitCode()
 }
 
 func show(t *testing.T, report contract.Report, kind contract.KindReport, clause contract.Clause) {
@@ -128,6 +160,8 @@ func show(t *testing.T, report contract.Report, kind contract.KindReport, clause
 	case contract.NonConformant:
 		t.Error(results.FailureText(report, kind, clause))
 	case contract.Conformant:
+	case "":
+		t.Errorf("the report says nothing about %s of %s: use program and package of one version", clause.ID, kind.Name())
 	default:
 		t.Skipf("%s: %s", f.Shown(), f.Reason)
 	}

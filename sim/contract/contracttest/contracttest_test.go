@@ -1,6 +1,7 @@
 package contracttest
 
 import (
+	first "cmp"
 	"encoding/json"
 	"maps"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,6 +23,7 @@ const standIn = `#!/bin/sh
 [ "$1 $2 $3" = "contract x.yaml --out" ] || exit 2
 echo "arguments: $5 $6"
 [ -z "$REPORT" ] || cp "$REPORT" "$4/report.json"
+exit "${CODE:-0}"
 `
 
 // TestInner is run by the test below, in a process of its own: its failures are what is tested.
@@ -53,21 +56,30 @@ func TestRun_Report_IsSubtests(t *testing.T) {
 		env      string
 		want     []string // what failed and what was skipped
 		says     string
+		code     string // of the program; that of the report if it is empty
 	}{
 		"a break": {all, nil, "", []string{"FAIL TestInner", "FAIL TestInner/Network/n", "FAIL TestInner/Network/n/B4",
-			"SKIP TestInner/Network/n/B5", "SKIP TestInner/Network/n/C2"}, "secrets/x is left"},
-		"all kept":   {kept, nil, "", nil, "arguments: --points none"},
-		"open":       {open, nil, "", []string{"FAIL TestInner", "SKIP TestInner/Network/n/B4"}, "Unknown: not seen"},
-		"open, well": {open, nil, "UNKNOWN_PASSES=1", []string{"SKIP TestInner/Network/n/B4"}, "Unknown: not seen"},
+			"SKIP TestInner/Network/n/B5", "SKIP TestInner/Network/n/C2"}, "secrets/x is left", ""},
+		"all kept":   {kept, nil, "", nil, "arguments: --points none", ""},
+		"open":       {open, nil, "", []string{"FAIL TestInner", "SKIP TestInner/Network/n/B4"}, "Unknown: not seen", ""},
+		"open, well": {open, nil, "UNKNOWN_PASSES=1", []string{"SKIP TestInner/Network/n/B4"}, "Unknown: not seen", ""},
 		"outdated": {kept, []contract.ExpectedFailure{{Clause: "A2", Reason: "r", File: "known.yaml", Line: 3}}, "",
-			[]string{"FAIL TestInner"}, "known.yaml:3: A2 is listed"},
-		"an error": {nil, nil, "", []string{"FAIL TestInner"}, "try x.yaml"},
+			[]string{"FAIL TestInner"}, "known.yaml:3: A2 is listed", ""},
+		"an error":                  {nil, nil, "", []string{"FAIL TestInner"}, "try x.yaml", "2"},
+		"an error after the report": {kept, nil, "", []string{"FAIL TestInner"}, "exit code 2", "2"},
+		"broken by the exit code":   {kept, nil, "", []string{"FAIL TestInner"}, "exit code 1", "1"},
+		"a clause of another version": {map[string]contract.Finding{"A2": {Outcome: contract.Conformant},
+			"Z1": {Outcome: contract.NonConformant, Reason: "new"}}, nil, "", []string{"FAIL TestInner"},
+			"breaks Z1, which is no subtest: new", ""},
+		"no outcome": {map[string]contract.Finding{"A2": {Outcome: contract.Conformant}, "B4": {}}, nil, "",
+			[]string{"FAIL TestInner", "FAIL TestInner/Network/n", "FAIL TestInner/Network/n/B4"}, "says nothing about B4", ""},
 	} {
 		report := contract.Report{Extension: "x", File: "x.yaml", Clauses: slices.Sorted(maps.Keys(c.findings)),
 			Kinds:    []contract.KindReport{{Kind: "Network", Type: "n", Findings: c.findings}},
 			Outdated: c.outdated}
 		command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestInner$", "-test.v")
-		command.Env = append(os.Environ(), "STAND_IN="+program, c.env)
+		command.Env = append(os.Environ(), "STAND_IN="+program, c.env,
+			"CODE="+first.Or(c.code, strconv.Itoa(report.ExitCode())))
 		if c.findings != nil {
 			content, err := json.Marshal(report)
 			file := filepath.Join(t.TempDir(), "report.json")
