@@ -257,8 +257,8 @@ func (e *Evidence) tried(names ...string) []*Step {
 	return found
 }
 
-// external is nil if the object has something in the cloud that the record shows, and all calls of the judged steps say
-// for which shoot they are.
+// external is nil if the object has something in the cloud that the record shows, and it is known for which object all
+// calls of the judged steps were.
 func (e *Evidence) external(judged ...string) *Finding {
 	if _, missing := e.step(Clean, Create); missing != nil {
 		return missing
@@ -287,14 +287,15 @@ func (e *Evidence) seen(names ...string) Finding {
 	return conforms
 }
 
-// scoped is Conformant if all calls of the cloud, in steps in which no break was found, say for which shoot they are.
+// scoped is Conformant if it is known for which object all calls of the cloud were, in steps in which no break was
+// found.
 func scoped(steps ...*Step) Finding {
 	without := 0
 	for _, s := range steps {
 		without += s.Unscoped
 	}
 	if without > 0 {
-		return unknown("%d calls of the cloud do not say for which shoot they are", without)
+		return unknown("%d calls that changed the cloud may be for another object", without)
 	}
 	return conforms
 }

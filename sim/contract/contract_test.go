@@ -119,7 +119,7 @@ func conforming() *Evidence {
 		}
 		return w
 	}
-	e := &Evidence{Kind: "Infrastructure", Type: "t", HasExternal: true, Wait: time.Minute,
+	e := &Evidence{Kind: "Infrastructure", Type: "t", HasExternal: true, WithoutShoot: true, Wait: time.Minute,
 		CrashSteps: []string{Restore, Migrate},
 		Seeds:      []string{"source", "127.16.0.1"}, Walks: map[string]*Walk{Clean: clean, Never: one(Never, Migrate),
 			Back: one(Back, Create, Migrate, Restore), Foreign: one(Foreign, Create), NoSeed: one(NoSeed, Create)}}
@@ -210,7 +210,7 @@ func TestJudge_BrokenRecord_IsNamedByItsClause(t *testing.T) {
 		"B10": {unanswered(Clean, Migrate), "B13"},
 		"B11": {unanswered(Bare, MigrateRefused), ""},
 		"B12": {unanswered(Never, Migrate), ""},
-		"B13": {func(e *Evidence) { e.Kind = "Network"; unanswered(Clean, Migrate)(e) }, ""},
+		"B13": {func(e *Evidence) { e.WithoutShoot = false; unanswered(Clean, Migrate)(e) }, ""},
 		"B17": {func(e *Evidence) { e.Crashes[0].Final.Items = "secrets/s" }, ""},
 		"C1":  {unanswered(Early, Restore), ""},
 		"C2":  {of(Create, func(s *Step) { s.After.State = []byte(`{"id":"n0"}`) }), ""},
@@ -225,12 +225,12 @@ func TestJudge_BrokenRecord_IsNamedByItsClause(t *testing.T) {
 		}, "A2"},
 		"D1": {of(Restore, call(Call{Verb: "create", Kind: "networks", ID: "n2", After: true})), "B17 E1"},
 		"D2": {of(Restore, func(s *Step) { s.Writes = append([]Write{inCloud}, s.Writes...) }), ""},
-		"D3": {of(Restore, func(s *Step) { s.After.Results = []byte("{}") }), ""},
+		"D3": {of(Restore, func(s *Step) { s.After.Results = []byte("{}") }), "B17"},
 		"D4": {at(Lost, RestoreLost, call(Call{Kind: "networks", ID: "n2", After: true})), ""},
 		"D5": {func(e *Evidence) {
 			e.Kind, e.Walks[Clean].Step(Reconcile).Machines = "Worker", []string{"m1 id1 node1"}
 			e.Walks[Clean].Step(Restore).Machines = []string{"m2 id1 node1"}
-		}, ""},
+		}, "B17"},
 		"D9":  {of(RestoreAgain, func(s *Step) { s.Items = []Item{} }), "A14"},
 		"D10": {of(ReconcileAfter, call(updated)), ""},
 		"D13": {of(ReconcileAfter, func(s *Step) { s.After.LastType = "Restore" }), ""},
@@ -271,7 +271,7 @@ func TestJudge_BrokenRecord_IsNamedByItsClause(t *testing.T) {
 
 func TestJudge_NothingSeen_IsUnknown(t *testing.T) {
 	t.Parallel()
-	report := Judge(&Evidence{Kind: "Infrastructure", Walks: map[string]*Walk{}}, Clauses())
+	report := Judge(&Evidence{Kind: "Infrastructure", WithoutShoot: true, Walks: map[string]*Walk{}}, Clauses())
 	for _, c := range Clauses() {
 		if f := report.Findings[c.ID]; c.IsJudged() && f.Outcome != Unknown {
 			t.Errorf("%s is %s: %s", c.ID, f.Outcome, f.Reason)
@@ -302,7 +302,7 @@ func TestSurvivesCrashes_Points(t *testing.T) {
 		"differs, no restore": {[]func(*Crash){differs}, nil, withoutRestore, NonConformant, "in the cloud"},
 		"no restore":          {nil, nil, withoutRestore, Unknown, "restore was not answered"},
 		"calls of nobody": {nil, nil, func(e *Evidence) { e.Walks[Clean].Step(Migrate).Unscoped = 1 }, Unknown,
-			"for which shoot"},
+			"for another object"},
 	} {
 		e := conforming()
 		again := e.Crashes[0]
@@ -337,7 +337,7 @@ func TestFinalOf_NamesOfItems_AreWithoutChance(t *testing.T) {
 		for _, name := range names {
 			s.Items = append(s.Items, Item{Resource: "secrets", Name: name})
 		}
-		return FinalOf(namespace, Snapshot{}, []*Step{s}).Items
+		return FinalOf(namespace, nil, []*Step{s}).Items
 	}
 	clean := of("shoot--p--network0-clean", "a-shoot--p--network0-clean", "ca-network0-clean", "config-3fa0b2c1",
 		"pod-7d9f8c6b5-x2x4z", "plain")
@@ -429,6 +429,42 @@ func TestJudge_Record_ShowsNoMoreThanItSays(t *testing.T) {
 		"reconcile after, a call and no answer": {both(unanswered(Clean, ReconcileAfter), calls(ReconcileAfter, updated)),
 			map[string]Outcome{"D10": NonConformant}},
 		"the source deletes before it moves": {calls(Reconcile, gone), map[string]Outcome{"E3": Conformant}},
+		"says first that it begins": {on(Reconcile, func(s *Step) {
+			s.Writes = append([]Write{own(object("reconcile", "Reconcile/Processing"))}, s.Writes...)
+		}), map[string]Outcome{"A4": Conformant}},
+		"succeeds before it answers": {on(Reconcile, func(s *Step) {
+			s.Writes = []Write{own(object("reconcile", "Reconcile/Processing")), own(object("reconcile", "Reconcile/Succeeded"))}
+		}), map[string]Outcome{"A4": NonConformant}},
+		"has results before it answers": {on(Reconcile, func(s *Step) {
+			s.Writes = []Write{own(object("reconcile", "Reconcile/Processing", func(s *Snapshot) { s.Results = []byte("{}") }))}
+		}), map[string]Outcome{"A4": NonConformant}},
+		"takes its finalizer off a Secret": {both(on(Create, func(s *Step) {
+			s.Writes = append(s.Writes, ofSecret("1", "f"))
+		}), on(Migrate, func(s *Step) {
+			s.Writes = append(s.Writes, ofSecret("1"))
+		})), map[string]Outcome{"B8": Conformant}},
+		"changes a Secret with the finalizer": {both(on(Create, func(s *Step) {
+			s.Writes = append(s.Writes, ofSecret("1", "f"))
+		}), on(Migrate, func(s *Step) {
+			s.Writes = append(s.Writes, ofSecret("2"))
+		})), map[string]Outcome{"B8": NonConformant}},
+		"writes a Secret with its finalizer": {both(on(Create, func(s *Step) {
+			s.Writes = append(s.Writes, ofSecret("1", "f"))
+		}), on(Migrate, func(s *Step) {
+			s.Writes = append(s.Writes, ofSecret("1", "f"))
+		})), map[string]Outcome{"B8": NonConformant}},
+		"writes a Secret that was not written": {on(Migrate, func(s *Step) {
+			s.Writes = append(s.Writes, ofSecret("1"))
+		}), map[string]Outcome{"B8": NonConformant}},
+		"has other machines for some time": {machines(on(Restore, func(s *Step) {
+			s.MachinesSeen = []string{"m1 id1 node1", "m2 id2 node2"}
+		})), map[string]Outcome{"D5": NonConformant}},
+		"has other machines after the restore": {machines(on(ReconcileAfter, func(s *Step) {
+			s.MachinesSeen = []string{"m1 id1 node1", "m2 id2 node2"}
+		})), map[string]Outcome{"D5": NonConformant}},
+		"has its machines alone": {machines(on(Restore, func(s *Step) {
+			s.MachinesSeen = []string{"m1 id1 node1"}
+		})), map[string]Outcome{"D5": Conformant}},
 	} {
 		e := conforming()
 		c.change(e)
@@ -437,6 +473,23 @@ func TestJudge_Record_ShowsNoMoreThanItSays(t *testing.T) {
 				t.Errorf("%s: %s is %s %q, want %s", name, id, got.Outcome, got.Reason, want)
 			}
 		}
+	}
+}
+
+// ofSecret is a write to a Secret.
+func ofSecret(content string, finalizers ...string) Write {
+	return Write{Took: true, Verb: "patch", Resource: "secrets", Namespace: "shoot--p--x", Name: "cloudprovider",
+		After: &Snapshot{Finalizers: finalizers}, Content: content}
+}
+
+// machines makes the record one of a Worker with a machine.
+func machines(change func(*Evidence)) func(*Evidence) {
+	return func(e *Evidence) {
+		e.Kind = "Worker"
+		for _, name := range []string{Reconcile, Restore} {
+			e.Walks[Clean].Step(name).Machines = []string{"m1 id1 node1"}
+		}
+		change(e)
 	}
 }
 
@@ -460,7 +513,8 @@ func TestLook(t *testing.T) {
 		"status": map[string]any{"observedGeneration": int64(2), "state": map[string]any{"b": "2", "a": "1"},
 			"lastOperation":  map[string]any{"type": "Migrate", "state": "Error", "lastUpdateTime": "now"},
 			"lastError":      map[string]any{"description": "why"},
-			"providerStatus": map[string]any{"id": "n"}, "conditions": []any{}},
+			"providerStatus": map[string]any{"id": "n"}, "conditions": []any{},
+			"machineDeploymentsLastUpdateTime": "now"},
 	})
 	if got.Operation != "migrate" || got.Generation != 3 || got.Observed != 2 || got.LastType != "Migrate" ||
 		got.LastState != "Error" || got.LastError != "why" || string(got.State) != `{"a":"1","b":"2"}` ||

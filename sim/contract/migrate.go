@@ -116,17 +116,21 @@ func inOrder(e *Evidence) Finding {
 
 func silentAfterwards(e *Evidence) Finding {
 	var success *Snapshot
-	var writes []Write
+	var earlier, writes []Write
+	for _, s := range e.tried(Create, Reconcile) {
+		earlier = append(earlier, s.Writes...)
+	}
 	steps := e.tried(Migrate, AfterMigrate)
 	for _, s := range steps {
 		writes = append(writes, s.Writes...)
 	}
-	for _, w := range writes {
+	for i, w := range writes {
 		if !w.Took {
 			continue
 		}
 		if success != nil {
 			switch {
+			case w.releases(slices.Concat(earlier, writes[:i])):
 			case !w.Own:
 				return breaks("after Migrate/Succeeded: %s", w)
 			case w.After == nil:
@@ -171,7 +175,7 @@ func stateStays(e *Evidence) Finding {
 }
 
 func withoutShoot(e *Evidence) Finding {
-	if e.Kind != "Infrastructure" && e.Kind != "DNSRecord" {
+	if !e.WithoutShoot {
 		return noMatter("the kind migrates while the shoot's API server runs")
 	}
 	return answered(e, Clean, Migrate)

@@ -19,6 +19,8 @@ type Evidence struct {
 	StateMayChange bool
 	// HasExternal says that objects of the kind stand for something outside, by their nature.
 	HasExternal bool
+	// WithoutShoot says that objects of the kind are migrated after the API server of the shoot has stopped.
+	WithoutShoot bool
 	// Stays says that objects of the kind belong to a seed, and are not migrated.
 	Stays bool
 	// Wait is how long a gardenlet waits for an answer (docs/specification/extensions.md#spec-3-5).
@@ -146,7 +148,8 @@ type Step struct {
 	Writes []Write
 	// Calls that changed the cloud, for this object.
 	Calls []Call
-	// Unscoped are calls of the cloud, at the same time, that do not say for which shoot they are.
+	// Unscoped are calls that changed the cloud at the same time, and may be for this object or for another: they do not
+	// say for which shoot they are, or its Infrastructure was in work.
 	Unscoped int
 	// CloudRequests counts all requests to the cloud for this object, those that only read included.
 	CloudRequests int
@@ -154,6 +157,9 @@ type Step struct {
 	Items []Item
 	// Machines of the namespace, in order: name, provider ID and node of each. Nil if nobody looked.
 	Machines []string
+	// MachinesSeen are all machines that have been in the namespace of the destination until the step ended, gone ones,
+	// too. Nil on the source, and if nobody looked.
+	MachinesSeen []string
 	// Persisted are digests of the Secrets with persist=true, by name. Nil if nobody looked.
 	Persisted map[string]string
 	// Managed are the ManagedResources of the empty class that were there, as they were last.
@@ -189,8 +195,22 @@ type Write struct {
 	Took bool
 	// Own says that it is the object itself.
 	Own bool
-	// After is the object after it; nil if it is another object, or the answer does not have it.
+	// After is the object after it; nil if it is neither the object itself nor a Secret, or the answer does not have it.
 	After *Snapshot
+	// Content is the digest of a Secret after it, but for its finalizers. Empty for all else.
+	Content string `json:",omitempty"`
+}
+
+// releases says that a write has taken finalizers off a Secret and changed nothing else, as far as the earlier ones
+// show.
+func (w Write) releases(earlier []Write) bool {
+	for _, before := range slices.Backward(earlier) {
+		if before.Content == "" || before.Namespace != w.Namespace || before.Name != w.Name {
+			continue
+		}
+		return before.Content == w.Content && len(w.After.Finalizers) < len(before.After.Finalizers)
+	}
+	return false
 }
 
 // String is the write in a few words.
@@ -246,7 +266,8 @@ type Snapshot struct {
 	LastError   string
 	State       json.RawMessage
 	Resources   json.RawMessage
-	// Results are the provider status and all else of the status that is neither progress nor state nor a condition.
+	// Results are the provider status and all else of the status that is neither progress nor state nor a condition nor
+	// a time.
 	Results json.RawMessage
 }
 
@@ -271,7 +292,8 @@ func Look(object map[string]any) Snapshot {
 	results := map[string]any{}
 	for key, value := range status {
 		switch key {
-		case "lastOperation", "lastError", "observedGeneration", "conditions", "state", "resources":
+		case "lastOperation", "lastError", "observedGeneration", "conditions", "state", "resources",
+			"machineDeploymentsLastUpdateTime":
 		default:
 			results[key] = value
 		}
@@ -319,5 +341,6 @@ const (
 	typeReconcile = "Reconcile"
 	typeCreate    = "Create"
 	succeeded     = "Succeeded"
+	processing    = "Processing"
 	failed        = "Error"
 )

@@ -64,7 +64,11 @@ func answersFirst(e *Evidence) Finding {
 		if w.After.Operation == "" {
 			return conforms
 		}
-		if w.After.LastUpdated != s.Before.LastUpdated || w.After.LastState != s.Before.LastState {
+		switch {
+		case !bytes.Equal(w.After.State, s.Before.State) || !bytes.Equal(w.After.Results, s.Before.Results):
+			return breaks("the status was changed before the annotation was taken off")
+		case w.After.LastState == processing: // that it begins, which is no act
+		case w.After.LastUpdated != s.Before.LastUpdated || w.After.LastState != s.Before.LastState:
 			return breaks("lastOperation %s/%s was written before the annotation was taken off", w.After.LastType,
 				w.After.LastState)
 		}

@@ -118,6 +118,7 @@ func sameMachines(e *Evidence) Finding {
 		return *missing
 	}
 	was, is := steps[0].Machines, steps[1].Machines
+	others := slices.DeleteFunc(e.machinesSeen(), func(machine string) bool { return slices.Contains(was, machine) })
 	switch {
 	case e.Kind != "Worker":
 		return noMatter("the kind has no machines")
@@ -128,8 +129,19 @@ func sameMachines(e *Evidence) Finding {
 	case !slices.Equal(was, is):
 		return breaks("the machines were %s, and are %s", varies(strings.Join(was, ", ")),
 			varies(strings.Join(is, ", ")))
+	case len(others) > 0:
+		return breaks("others were there for some time: %s", varies(strings.Join(others, ", ")))
 	}
 	return conforms
+}
+
+// machinesSeen are those that were on the destination at any time until the object was deleted.
+func (e *Evidence) machinesSeen() (seen []string) {
+	for _, s := range e.tried(WaitForState, Restore, RestoreAgain, ReconcileAfter) {
+		seen = append(seen, s.MachinesSeen...)
+	}
+	slices.Sort(seen)
+	return slices.Compact(seen)
 }
 
 func restoresTwice(e *Evidence) Finding {

@@ -59,20 +59,20 @@ func (u asking) changeStatus(ctx context.Context, at *side) (int64, error) {
 		"lastTransitionTime": now, "lastUpdateTime": now}}}}, "status")
 }
 
-// migrateDeleted deletes the object and asks to migrate it. The extension can write nothing before both are there.
+// migrateDeleted asks to migrate the object and deletes it. The extension can write nothing before both are there, and
+// at no time is the object to be deleted and not to be migrated.
 func (u asking) migrateDeleted(ctx context.Context, at *side) (int64, error) {
 	at.tap.Limit(u.namespace, 0)
 	defer at.tap.Pass(u.namespace)
-	from, err := u.remove(ctx, at)
+	from, err := u.request(constants.GardenerOperationMigrate)(ctx, at)
 	if err != nil {
 		return 0, err
 	}
-	_, err = u.request(constants.GardenerOperationMigrate)(ctx, at)
-	if apierrors.IsNotFound(err) { // without a finalizer it is gone
-		return from, nil
+	if _, err := u.remove(ctx, at); err != nil {
+		return 0, err
 	}
-	// What has read the object before it was to be migrated has come to its end by then.
-	return from, errors.Join(err, sleep(ctx, u.quiet))
+	// What has read the object before it was deleted has come to its end by then.
+	return from, sleep(ctx, u.quiet)
 }
 
 // failShoot says in the Cluster where the last operation of the Shoot stands, and then asks.

@@ -76,9 +76,8 @@ func (k *kit) newPoint(s subject, of int, step string, writes int, name string) 
 // confirm tries each point that differs once more, alone.
 func (k *kit) confirm(ctx context.Context, step string, subjects []subject, all []*contract.Evidence) error {
 	for i, e := range all {
-		want, _ := e.CleanFinal(step)
 		for _, c := range e.Crashes {
-			if c.Step != step || c.Alone || c.Missed || c.Final.Differs(want) == "" {
+			if c.Step != step || c.Alone || c.Missed || e.Differs(c) == "" {
 				continue
 			}
 			k.progress("%s/%s %s differs: once more, alone", e.Kind, e.Type, c.Point())
@@ -149,9 +148,9 @@ func (p *point) crash() contract.Crash {
 	}
 	passed, refused := p.gate.Counts()
 	c.Missed = refused == 0 && passed < p.writes
-	was := p.walk.Steps[0].After
-	if p.operation == contract.Create {
-		was = p.walk.Steps[len(p.walk.Steps)-1].After
+	var was *contract.Step
+	if p.operation != contract.Create {
+		was = p.walk.Steps[0]
 	}
 	c.Final = contract.FinalOf(p.namespace, was, p.walk.Steps)
 	return c

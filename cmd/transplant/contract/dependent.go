@@ -58,6 +58,13 @@ func (u *universe) arriveBase(ctx context.Context, at *side) error {
 	} else {
 		steps = []string{contract.Migrate, contract.DeleteSource, contract.WaitForState, contract.Restore}
 	}
+	last := &contract.Step{} // of the object
+	if n := len(u.walk.Steps); n > 0 {
+		last = u.walk.Steps[n-1]
+	}
+	if err := u.late(ctx, last); err != nil {
+		return err
+	}
 	done, err := u.base.follow(ctx, steps)
 	if err != nil {
 		return err
@@ -65,15 +72,22 @@ func (u *universe) arriveBase(ctx context.Context, at *side) error {
 	if !done {
 		u.walk.Ended = "its Infrastructure: " + u.base.walk.Ended
 	}
-	// What was done for it is of no step of the object.
-	if err := u.account(ctx, &contract.Step{}); err != nil {
+	// What was done meanwhile was done for it. Its move changes nothing in the cloud: what does may be the object's.
+	meanwhile := &contract.Step{}
+	if err := u.late(ctx, meanwhile); err != nil {
 		return err
 	}
-	for _, one := range u.sides {
-		u.note(one, &contract.Step{})
-	}
+	last.Unscoped += meanwhile.Unscoped + len(meanwhile.Calls)
 	u.beside, err = itemsIn(ctx, at.config, u.namespace, u.own())
 	return err
+}
+
+// late adds to a step what was seen since the last, on both seeds.
+func (u *universe) late(ctx context.Context, s *contract.Step) error {
+	for _, one := range u.sides {
+		u.note(one, s)
+	}
+	return u.account(ctx, s)
 }
 
 // infrastructureStatus is the providerStatus of what the object needs; nil for none.
@@ -162,6 +176,7 @@ func (at *side) backupBucket() string { return at.name + "-backups" }
 
 // grantBucket lets the extension of a seed make, change and remove a bucket, as a garden does.
 func (k *kit) grantBucket(ctx context.Context, at *side, bucket string) error {
+	k.buckets.Store(bucket, true)
 	policy := cloud.Policy{Meta: cloud.Meta{ID: cloud.BucketPolicy(bucket)}, Bound: at.name}
 	if _, err := k.admin.SetPolicy(ctx, policy); err != nil {
 		return fmt.Errorf("grant the bucket %q to %s: %w", bucket, at.name, err)

@@ -16,10 +16,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/clusters/embedded"
@@ -60,6 +62,7 @@ type side struct {
 	objects     map[string]*observer // by kind
 	managed     *observer
 	machines    []*observer // whose errors are those of the machine controller that the kit plays
+	machine     *observer   // that of Machines
 }
 
 // kit is the running seeds with the extension.
@@ -73,6 +76,7 @@ type kit struct {
 	quiet, settles time.Duration
 	multiplier     int
 	kills, replays int
+	buckets        sync.Map // the names of all that the kit has objects for
 	progress       func(format string, arguments ...any)
 }
 
@@ -190,7 +194,11 @@ func (k *kit) connectSide(ctx context.Context, name string, subjects []subject) 
 			return nil, fmt.Errorf("find a machine kind: %w", err)
 		}
 		s.machines = append(s.machines, newObserver())
-		go s.machines[len(s.machines)-1].follow(ctx, s.client, of, machines(s.client, name))
+		follower := s.machines[len(s.machines)-1]
+		if of.Kind == machineKind {
+			s.machine = follower
+		}
+		go follower.follow(ctx, s.client, of, machines(s.client, name))
 	}
 	return s, nil
 }
@@ -222,6 +230,9 @@ func (k *kit) evidence(s subject) *contract.Evidence {
 		HasExternal: s.kind.Name == extensionsv1alpha1.InfrastructureResource ||
 			s.kind.Name == extensionsv1alpha1.DNSRecordResource ||
 			s.kind.Name == extensionsv1alpha1.BackupBucketResource,
+		WithoutShoot: s.kind.Name == extensionsv1alpha1.InfrastructureResource ||
+			s.kind.Name == extensionsv1alpha1.DNSRecordResource || s.resource.Lifecycle != nil &&
+			ptr.Deref(s.resource.Lifecycle.Migrate, "") == gardencorev1beta1.AfterKubeAPIServer,
 		Stays: !s.kind.Migrates,
 		Seeds: []string{k.source().name, k.source().cluster.Plan().Node.String()},
 		Walks: map[string]*contract.Walk{}}

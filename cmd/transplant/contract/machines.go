@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -34,6 +35,9 @@ func machineController(namespace string, replicas int32) *appsv1.Deployment {
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: match}, Spec: corev1.PodSpec{
 				Containers: []corev1.Container{{Name: machineControllerName, Image: "contract-kit"}}}}}}
 }
+
+// machineKind is the kind of a machine.
+const machineKind = "Machine"
 
 // machineKinds are those that the machine controller acts on, and by which it is started.
 var machineKinds = []client.Object{&machinev1alpha1.MachineDeployment{}, &machinev1alpha1.Machine{},
@@ -285,7 +289,25 @@ func (u listing) machinesNow(ctx context.Context, at *side) ([]string, error) {
 	}
 	all := []string{}
 	for _, m := range list.Items {
-		all = append(all, fmt.Sprintf("%s %s %s", m.Name, m.Spec.ProviderID, m.Labels[machinev1alpha1.LabelNode]))
+		all = append(all, identity(m))
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+func identity(m machinev1alpha1.Machine) string {
+	return fmt.Sprintf("%s %s %s", m.Name, m.Spec.ProviderID, m.Labels[machinev1alpha1.LabelNode])
+}
+
+// machinesSeen are all that have ever been in a namespace, as they were last, in order.
+func machinesSeen(o *observer, namespace string) ([]string, error) {
+	all := []string{}
+	for name, v := range o.in(namespace) {
+		var m machinev1alpha1.Machine
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(v.object.Object, &m); err != nil {
+			return nil, fmt.Errorf("read the machine %q: %w", name, err)
+		}
+		all = append(all, identity(m))
 	}
 	slices.Sort(all)
 	return all, nil

@@ -19,6 +19,7 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
 	gardenlet "github.com/transplant-sim/transplant/controllers/controlplane/contract"
+	"github.com/transplant-sim/transplant/controllers/controlplane/workers"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
@@ -49,15 +50,7 @@ var specs = map[string]func(*universe, extensionsv1alpha1.DefaultSpec, *gardenco
 			WorkerPool: extensionsv1alpha1.ContainerRuntimeWorkerPool{Name: "pool", Selector: metav1.LabelSelector{
 				MatchLabels: map[string]string{"worker.gardener.cloud/pool": "pool"}}}}
 	},
-	extensionsv1alpha1.OperatingSystemConfigResource: func(_ *universe, s extensionsv1alpha1.DefaultSpec,
-		_ *gardencorev1beta1.Shoot) any {
-		return &extensionsv1alpha1.OperatingSystemConfigSpec{DefaultSpec: s,
-			Purpose: extensionsv1alpha1.OperatingSystemConfigPurposeProvision,
-			Units: []extensionsv1alpha1.Unit{{Name: "contract-kit.service", Enable: ptr.To(true),
-				Content: ptr.To("[Service]\nExecStart=/bin/true\n")}},
-			Files: []extensionsv1alpha1.File{{Path: "/etc/contract-kit", Permissions: ptr.To[uint32](0o644),
-				Content: extensionsv1alpha1.FileContent{Inline: &extensionsv1alpha1.FileContentInline{Data: "kit\n"}}}}}
-	},
+	extensionsv1alpha1.OperatingSystemConfigResource: operatingSystemConfigSpec,
 	extensionsv1alpha1.ControlPlaneResource: func(u *universe, s extensionsv1alpha1.DefaultSpec,
 		shoot *gardencorev1beta1.Shoot) any {
 		s.ProviderConfig = shoot.Spec.Provider.ControlPlaneConfig
@@ -116,6 +109,22 @@ func (u *universe) object(operation string) (*unstructured.Unstructured, error) 
 	object.SetAnnotations(map[string]string{constants.GardenerOperation: operation,
 		constants.GardenerTimestamp: timestamp()})
 	return object, nil
+}
+
+// operatingSystemConfigSpec is for new machines. It has the file by which they join a shoot, as in scenarios.
+func operatingSystemConfigSpec(u *universe, s extensionsv1alpha1.DefaultSpec, _ *gardencorev1beta1.Shoot) any {
+	join := fmt.Sprintf(`{"shoot": %q, "server": "https://api.%s.%s.%s", "token": "contract-kit"}`, u.namespace, u.shoot,
+		environment.Project, environment.Domain)
+	file := func(path, content string) extensionsv1alpha1.File {
+		return extensionsv1alpha1.File{Path: path, Permissions: ptr.To[uint32](0o644),
+			Content: extensionsv1alpha1.FileContent{Inline: &extensionsv1alpha1.FileContentInline{Data: content}}}
+	}
+	return &extensionsv1alpha1.OperatingSystemConfigSpec{DefaultSpec: s,
+		Purpose:   extensionsv1alpha1.OperatingSystemConfigPurposeProvision,
+		CRIConfig: &extensionsv1alpha1.CRIConfig{Name: extensionsv1alpha1.CRINameContainerD},
+		Units: []extensionsv1alpha1.Unit{{Name: "contract-kit.service", Enable: ptr.To(true),
+			Content: ptr.To("[Service]\nExecStart=/bin/true\n")}},
+		Files: []extensionsv1alpha1.File{file("/etc/contract-kit", "kit\n"), file(workers.NodeFile, join)}}
 }
 
 // workerSpec has the pools of the shoot.

@@ -241,6 +241,11 @@ func (u *universe) collect(ctx context.Context, at *side, s *contract.Step) erro
 			return err
 		}
 	}
+	if u.kind.Name == extensionsv1alpha1.WorkerResource && at != u.source() {
+		if s.MachinesSeen, err = machinesSeen(at.machine, u.namespace); err != nil {
+			return err
+		}
+	}
 	if s.Name == contract.Create || s.Name == contract.Reconcile {
 		if err := (taking{u}).save(ctx, at, s.After); err != nil {
 			return err
@@ -295,14 +300,26 @@ func (u *universe) account(ctx context.Context, s *contract.Step) error {
 		ours := slices.ContainsFunc(u.sides, func(one *side) bool { return one.actor == entry.Identity })
 		switch {
 		case !ours || !entry.Took() || entry.Before == entry.After:
-		case entry.Shoot == "" && entry.Kind != cloud.KindBuckets:
-			s.Unscoped++
-		case entry.Shoot == u.namespace || entry.Shoot == "" && entry.ID == u.objectName(): // a bucket is no shoot's
+		case u.isFor(entry):
 			s.Calls = append(s.Calls, contract.Call{Identity: entry.Identity, Verb: entry.Verb, Kind: entry.Kind, ID: entry.ID,
 				Before: entry.Before != "", After: entry.After != ""})
+		case entry.Shoot == "" && !u.isOthersBucket(entry):
+			s.Unscoped++
 		}
 	}
 	return nil
+}
+
+// isFor says that a call was for the object. A bucket is no shoot's.
+func (u *universe) isFor(entry cloud.LedgerEntry) bool {
+	return entry.Shoot == u.namespace ||
+		entry.Shoot == "" && entry.Kind == cloud.KindBuckets && entry.ID == u.objectName()
+}
+
+// isOthersBucket says that a call was for the bucket of another object.
+func (k *kit) isOthersBucket(entry cloud.LedgerEntry) bool {
+	_, known := k.buckets.Load(entry.ID)
+	return entry.Kind == cloud.KindBuckets && known
 }
 
 // listed are the steps after which the namespace is listed: judges compare them.

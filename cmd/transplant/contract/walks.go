@@ -131,7 +131,7 @@ func (u *universe) planDisturbed(p *planned, asks func(string) request) {
 		p.ask, p.answered = asking{u}.migrateDeleted, gone
 	case contract.ReconcileFailed:
 		p.ask, p.answered = asking{u}.failShoot(gardencorev1beta1.LastOperationStateFailed,
-			asks(constants.GardenerOperationReconcile)), nil
+			asking{u}.afterwards(asks(constants.GardenerOperationReconcile))), nil
 	case contract.Recovered:
 		p.ask = asking{u}.failShoot(gardencorev1beta1.LastOperationStateProcessing,
 			asking{u}.afterwards(asks(constants.GardenerOperationReconcile)))

@@ -6,12 +6,17 @@ package tap
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
@@ -157,13 +162,35 @@ func (t *Tap) keep(namespace string, w contract.Write, answer []byte) {
 	if s == nil {
 		return
 	}
-	if w.Own = !w.Cloud && w.Resource == s.resource+"."+extensionsv1alpha1.GroupName && w.Name != ""; w.Own && w.Took {
+	w.Own = !w.Cloud && w.Resource == s.resource+"."+extensionsv1alpha1.GroupName && w.Name != ""
+	switch {
+	case !w.Took:
+	case w.Own:
 		object := map[string]any{}
 		if json.Unmarshal(answer, &object) == nil && object["metadata"] != nil {
 			w.After = new(contract.Look(object))
 		}
+	case !w.Cloud && w.Resource == "secrets":
+		lookAtSecret(&w, answer)
 	}
 	s.writes = append(s.writes, w)
+}
+
+// lookAtSecret adds to a write what its answer has of the Secret, in JSON or protobuf. A deletion may have none.
+func lookAtSecret(w *contract.Write, answer []byte) {
+	kind := corev1.SchemeGroupVersion.WithKind("Secret")
+	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(answer, &kind, &corev1.Secret{})
+	secret, is := object.(*corev1.Secret)
+	if err != nil || !is || secret.Name == "" {
+		return
+	}
+	w.Name = secret.Name // a request to create one does not have it
+	w.After = &contract.Snapshot{Finalizers: secret.Finalizers, Deleting: secret.DeletionTimestamp != nil}
+	secret.Finalizers, secret.ResourceVersion, secret.ManagedFields = nil, "", nil
+	if content, err := json.Marshal(secret); err == nil {
+		sum := sha256.Sum256(content)
+		w.Content = hex.EncodeToString(sum[:])
+	}
 }
 
 // ToAPI and ToCloud are the tap in a link to the seed, and in one to the cloud. To a link they are faults, which harm

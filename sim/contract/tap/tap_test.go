@@ -9,6 +9,13 @@ import (
 	"sync/atomic"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	k8sjson "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/client-go/kubernetes/scheme"
+
 	"github.com/transplant-sim/transplant/clusters/link/kubeapi"
 	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/sim/contract/tap"
@@ -133,5 +140,46 @@ func TestTap_Limit_DoesNotCountFailedWrites(t *testing.T) {
 	}
 	if passed, refused := gate.Counts(); passed != 1 || refused != 1 {
 		t.Errorf("%d passed and %d were refused, want one of each", passed, refused)
+	}
+}
+
+// Of a Secret the tap keeps the finalizers and a digest of all else, in whatever form the client asks for it.
+func TestTap_Secret_HasFinalizersAndDigest(t *testing.T) {
+	t.Parallel()
+	secret := func(version, value string, finalizers ...string) *corev1.Secret {
+		return &corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+			ObjectMeta: metav1.ObjectMeta{Name: "s", ResourceVersion: version, Finalizers: finalizers},
+			Data:       map[string][]byte{"key": []byte(value)}}
+	}
+	var digests []string
+	for name, serializer := range map[string]runtime.Encoder{
+		"JSON": k8sjson.NewSerializerWithOptions(k8sjson.DefaultMetaFactory, scheme.Scheme, scheme.Scheme,
+			k8sjson.SerializerOptions{}),
+		"protobuf": protobuf.NewSerializer(scheme.Scheme, scheme.Scheme),
+	} {
+		on := tap.New()
+		on.Watch(namespace, "networks", "")
+		for _, answer := range []runtime.Object{secret("1", "a", "f"), secret("2", "a"), secret("3", "b"),
+			&metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Success"}} {
+			content, err := runtime.Encode(serializer, answer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := request(http.MethodPost, "/api/v1/namespaces/"+namespace+"/secrets", "{}")
+			q := kubeapi.Describe(r)
+			tap.ToAPI{Tap: on}.Start().Serve(nil, &requests.Exchange{W: httptest.NewRecorder(), R: r, Request: &q},
+				func(x *requests.Exchange) { _, _ = x.W.Write(content) })
+		}
+		writes, _ := on.Since(namespace, 0)
+		with, without, changed, status := writes[0], writes[1], writes[2], writes[3]
+		if with.Name != "s" || len(with.After.Finalizers) != 1 || len(without.After.Finalizers) != 0 ||
+			with.Content != without.Content || with.Content == "" || changed.Content == with.Content ||
+			status.After != nil || status.Content != "" {
+			t.Errorf("%s: %+v", name, writes)
+		}
+		digests = append(digests, with.Content)
+	}
+	if digests[0] != digests[1] {
+		t.Errorf("the digests are %q", digests)
 	}
 }
