@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
 	"github.com/transplant-sim/transplant/sim/contract"
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -75,6 +76,9 @@ func TestObject_EachKind_HasTypeAndRequest(t *testing.T) {
 			u.kind.Namespaced && object.GetNamespace() != u.namespace || len(u.namespace) > 63 {
 			t.Errorf("%s: %v", kind, object.Object)
 		}
+		if kind == "OperatingSystemConfig" {
+			checkJoins(t, u, object)
+		}
 		u.foreign = true
 		if object, err = u.object("reconcile"); err != nil {
 			t.Fatal(err)
@@ -83,6 +87,22 @@ func TestObject_EachKind_HasTypeAndRequest(t *testing.T) {
 			t.Errorf("%s of another type is of the same", kind)
 		}
 	}
+}
+
+// checkJoins fails the test if no file says how a machine joins the shoot.
+func checkJoins(t *testing.T, u *universe, object *unstructured.Unstructured) {
+	t.Helper()
+	files, _, _ := unstructured.NestedSlice(object.Object, "spec", "files")
+	for _, file := range files {
+		content, _, _ := unstructured.NestedString(file.(map[string]any), "content", "inline", "data")
+		if file.(map[string]any)["path"] == "/etc/transplant/node.json" {
+			if data, err := cloud.ParseNodeUserData(content); err != nil || data.Shoot != u.namespace {
+				t.Errorf("%+v, %v", data, err)
+			}
+			return
+		}
+	}
+	t.Error("no file says how a machine joins the shoot")
 }
 
 func versionOf(number, operation string) *unstructured.Unstructured {
@@ -220,5 +240,36 @@ func TestExitError_HasItsCode(t *testing.T) {
 	coder := interface{ ExitCode() int }(nil)
 	if err := error(&exitError{3, "unknown"}); !errors.As(err, &coder) || coder.ExitCode() != 3 {
 		t.Errorf("%v", err)
+	}
+}
+
+// What found a plan stays when it is replayed, wherever that is.
+func TestChooseOut_FolderOfThePlan_IsNotTaken(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, folder := range []string{"out/contract/x", "out/contract/x/replay", "elsewhere"} {
+		if err := os.MkdirAll(filepath.Join(folder, plansName), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("elsewhere", "link"); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ plan, out, want string }{
+		"no plan":               {"", "", "out/contract/x"},
+		"a plan of the run":     {"out/contract/x/plans/B4.yaml", "", "out/contract/x/replay"},
+		"a plan of a replay":    {"out/contract/x/replay/plans/B4.yaml", "", "out/contract/x/replay/replay"},
+		"a plan from elsewhere": {"elsewhere/plans/B4.yaml", "", "out/contract/x/replay"},
+		"another folder":        {"out/contract/x/plans/B4.yaml", "elsewhere", "elsewhere"},
+		"its folder":            {"out/contract/x/plans/B4.yaml", "out/contract/x", ""},
+		"a link to its folder":  {"elsewhere/plans/B4.yaml", "link", ""},
+	} {
+		o := &options{plan: c.plan, out: c.out}
+		err := o.chooseOut("x")
+		switch {
+		case c.want == "" && (err == nil || !strings.Contains(err.Error(), "--out: ")):
+			t.Errorf("%s: %v", name, err)
+		case c.want != "" && (err != nil || o.out != c.want):
+			t.Errorf("%s: %q, want %q: %v", name, o.out, c.want, err)
+		}
 	}
 }

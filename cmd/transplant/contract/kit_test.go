@@ -1,31 +1,42 @@
 package contract
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/link/kubeapi"
 	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
 	"github.com/transplant-sim/transplant/sim/contract"
+	"github.com/transplant-sim/transplant/sim/contract/plan"
 	"github.com/transplant-sim/transplant/sim/contract/tap"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -82,7 +93,7 @@ func TestStep_LateWrite_IsOfTheStepBefore(t *testing.T) {
 	for _, s := range u.walk.Steps {
 		got = append(got, len(s.Writes))
 	}
-	if diff := cmp.Diff([]int{2, 1, 1}, got); diff != "" {
+	if diff := gocmp.Diff([]int{2, 1, 1}, got); diff != "" {
 		t.Errorf("writes of the steps (-want +got):\n%s", diff)
 	}
 }
@@ -145,7 +156,7 @@ func TestItemsOfExtension_ManagedResourceWithStatus_IsOne(t *testing.T) {
 		{Class: class, Name: "nobody's", Managers: []string{as.FieldManager}},
 		{Class: own, Name: "contract", Managers: []string{"program"}},
 	}, own)
-	if diff := cmp.Diff([]contract.Item{{Resource: class, Name: "theirs"}}, got); diff != "" {
+	if diff := gocmp.Diff([]contract.Item{{Resource: class, Name: "theirs"}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -157,7 +168,7 @@ func TestPoint_NotPrepared_IsMissed(t *testing.T) {
 	p := &point{universe: u, operation: contract.Migrate, writes: 1, failed: "create was not answered"}
 	want := contract.Crash{Step: contract.Migrate, Writes: 1, Missed: true,
 		Final: contract.Final{Missing: "create was not answered"}}
-	if diff := cmp.Diff(want, p.crash()); diff != "" {
+	if diff := gocmp.Diff(want, p.crash()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	p.failed, p.gate = "", at.tap.Limit(u.namespace, 1)
@@ -211,5 +222,176 @@ func TestWrite_Record_IsForTheUserAlone(t *testing.T) {
 	info, err := os.Stat(filepath.Join(o.out, "record.json"))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// At no time is the object to be deleted and not to be migrated, and no write of the extension passes meanwhile.
+func TestMigrateDeleted_AsksBeforeItDeletes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u, at := universeOn(t, contract.Deleting)
+		u.quiet = time.Second
+		object, err := u.object(constants.GardenerOperationReconcile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		object.SetFinalizers([]string{"x/y"})
+		if err := at.client.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+		at.client = interceptor.NewClient(at.client, interceptor.Funcs{
+			Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
+				there := u.empty()
+				if err := c.Get(ctx, client.ObjectKeyFromObject(o), there); err != nil {
+					return err
+				}
+				if asked := there.GetAnnotations()[constants.GardenerOperation]; asked != constants.GardenerOperationMigrate {
+					t.Errorf("it is deleted while it is to %q", asked)
+				}
+				return c.Delete(ctx, o, options...)
+			}})
+		from, err := asking{u}.migrateDeleted(t.Context(), at)
+		if err != nil || from == 0 {
+			t.Fatalf("from %d: %v", from, err)
+		}
+		there := u.empty()
+		if err := at.client.Get(t.Context(), u.key(), there); err != nil || there.GetDeletionTimestamp() == nil ||
+			there.GetAnnotations()[constants.GardenerOperation] != constants.GardenerOperationMigrate {
+			t.Errorf("%v, %v", there.Object, err)
+		}
+	})
+}
+
+// ledgerOf is a cloud in which these calls were made.
+type ledgerOf []cloud.LedgerEntry
+
+func (l ledgerOf) RoundTrip(r *http.Request) (*http.Response, error) {
+	after, err := strconv.ParseInt(cmp.Or(r.URL.Query().Get("after"), "0"), 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	content := &bytes.Buffer{}
+	for _, entry := range l[min(int(after), len(l)):] {
+		if err := json.NewEncoder(content).Encode(entry); err != nil {
+			return nil, err
+		}
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(content), Request: r}, nil
+}
+
+// onCloud lets a universe read a ledger with these entries.
+func onCloud(t *testing.T, u *universe, entries ...cloud.LedgerEntry) {
+	t.Helper()
+	for i := range entries {
+		entries[i].Seq, entries[i].Identity = int64(i+1), u.source().actor
+		entries[i].Verb, entries[i].After, entries[i].Outcome = "create", "x", cloud.OutcomeOK
+	}
+	of, err := cloud.New(&rest.Config{Host: "http://cloud.test", Transport: ledgerOf(entries)}, cloud.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.observer = ledger{of}
+}
+
+// A call that may have been for the object is not lost: of a bucket that nobody has asked for, too.
+func TestAccount_CallOfNobody_IsCounted(t *testing.T) {
+	t.Parallel()
+	u, _ := universeOn(t, contract.Clean)
+	call := func(shoot, kind, id string) cloud.LedgerEntry {
+		return cloud.LedgerEntry{Scope: cloud.Scope{Shoot: shoot}, Kind: kind, ID: id}
+	}
+	onCloud(t, u, call(u.namespace, cloud.KindNetworks, "n1"), call("other", cloud.KindNetworks, "n2"),
+		call("", cloud.KindNetworks, "n3"), call("", cloud.KindBuckets, "known"), call("", cloud.KindBuckets, "unknown"),
+		call("", cloud.KindBuckets, u.objectName()))
+	u.buckets.Store("known", true)
+	s := &contract.Step{}
+	if err := u.account(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, call := range s.Calls {
+		ids = append(ids, call.ID)
+	}
+	if diff := gocmp.Diff([]string{"n1", u.objectName()}, ids); diff != "" || s.Unscoped != 2 {
+		t.Errorf("%d of nobody, want n3 and the unknown bucket; its own (-want +got):\n%s", s.Unscoped, diff)
+	}
+}
+
+// What was seen after the object has left the source is of its last step there, before its Infrastructure moves.
+func TestArriveBase_LateCall_IsOfTheLastStep(t *testing.T) {
+	t.Parallel()
+	u, at := universeOn(t, contract.Clean)
+	onCloud(t, u, cloud.LedgerEntry{Scope: cloud.Scope{Shoot: u.namespace}, Kind: cloud.KindNetworks, ID: "n1"})
+	u.base = u.newUniverse(u.subject, contract.Clean)
+	u.base.at, u.base.made = at, true
+	last := &contract.Step{Name: contract.DeleteSource}
+	u.walk.Steps = []*contract.Step{last}
+	if err := u.arriveBase(t.Context(), at); !apierrors.IsNotFound(err) { // there is no Infrastructure
+		t.Fatal(err)
+	}
+	if len(last.Calls) != 1 {
+		t.Errorf("the last step has %+v", last.Calls)
+	}
+}
+
+// Machines that were there for some time are seen, as they were last.
+func TestMachinesSeen_GoneMachine_IsOne(t *testing.T) {
+	t.Parallel()
+	o := newObserver()
+	take := func(event watch.EventType, name, id string) {
+		t.Helper()
+		object := versionOf("1", "")
+		object.SetName(name)
+		object.SetLabels(map[string]string{"node": name})
+		if err := unstructured.SetNestedField(object.Object, id, "spec", "providerID"); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.take(t.Context(), event, object, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	take(watch.Added, "b", "")
+	take(watch.Modified, "b", "id1")
+	take(watch.Added, "a", "id2")
+	take(watch.Deleted, "a", "id2")
+	got, err := machinesSeen(o, "n")
+	if diff := gocmp.Diff([]string{"a id2 a", "b id1 b"}, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// noCloud answers nothing.
+type noCloud struct{}
+
+func (noCloud) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("no cloud") }
+
+// A run that has ended has its findings and their plans, also if a plan cannot be made smaller.
+func TestPlans_ShrinkFails_KeepsThePlan(t *testing.T) {
+	t.Parallel()
+	u, at := universeOn(t, contract.Clean)
+	at.cluster = &embedded.Cluster{}
+	of, err := cloud.New(&rest.Config{Host: "http://cloud.test", Transport: noCloud{}}, cloud.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	u.admin, u.zone = of, "z"
+	u.progress = func(format string, arguments ...any) { said = append(said, fmt.Sprintf(format, arguments...)) }
+	e := &contract.Evidence{Kind: "Network", Type: "n", Walks: map[string]*contract.Walk{contract.Clean: {
+		Name: contract.Clean, Namespace: u.namespace, Steps: []*contract.Step{{Name: contract.Create},
+			{Name: contract.Reconcile}, {Name: contract.Migrate, Items: []contract.Item{{Resource: "secrets", Name: "s"}}}}}}}
+	b4, _ := contract.ClauseByID("B4")
+	report := contract.Judge(e, []contract.Clause{b4})
+	o := &options{out: t.TempDir(), shrink: time.Minute}
+	if err := o.plans(t.Context(), u.kit, u.subject, e, report); err != nil {
+		t.Fatal(err)
+	}
+	path := report.Findings["B4"].Plan
+	if _, err := plan.Read(path, []string{"Network/n"}); err != nil {
+		t.Error(err)
+	}
+	if all := strings.Join(said, "\n"); !strings.Contains(all, "its plan is not made smaller") ||
+		!strings.Contains(all, "no cloud") {
+		t.Errorf("it says %q", all)
 	}
 }

@@ -58,8 +58,8 @@ func Run(t *testing.T, o Options) contract.Report {
 	}
 	report, code := try(t, o)
 	if want := report.ExitCode(); code != want {
-		t.Errorf("the program ended with exit code %d, and its report with %s, which is %d: look at what it has printed", code,
-			report.Outcome(), want)
+		t.Errorf("the program ended with exit code %d, and its report with %s, which is %d: look at what it has printed",
+			code, report.Outcome(), want)
 	}
 	checkReport(t, report)
 	for _, kind := range report.Kinds {
@@ -88,7 +88,8 @@ func checkReport(t *testing.T, report contract.Report) {
 	t.Helper()
 	for _, id := range report.Clauses {
 		if _, known := contract.ClauseByID(id); !known {
-			t.Errorf("the report has the clause %q, which this package does not know: use program and package of one version", id)
+			t.Errorf("the report has the clause %q, which this package does not know: use program and package of one version",
+				id)
 		}
 	}
 	if len(report.Kinds) == 0 {

@@ -1,7 +1,7 @@
 package contracttest
 
 import (
-	first "cmp"
+	stdcmp "cmp"
 	"encoding/json"
 	"maps"
 	"os"
@@ -79,7 +79,7 @@ func TestRun_Report_IsSubtests(t *testing.T) {
 			Outdated: c.outdated}
 		command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestInner$", "-test.v")
 		command.Env = append(os.Environ(), "STAND_IN="+program, c.env,
-			"CODE="+first.Or(c.code, strconv.Itoa(report.ExitCode())))
+			"CODE="+stdcmp.Or(c.code, strconv.Itoa(report.ExitCode())))
 		if c.findings != nil {
 			content, err := json.Marshal(report)
 			file := filepath.Join(t.TempDir(), "report.json")

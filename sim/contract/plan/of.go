@@ -12,7 +12,7 @@ import (
 // last step that it needs. What was found at several crash points is repeated at the first.
 func Of(e *contract.Evidence, clause contract.Clause, found contract.Finding) Plan {
 	p := Plan{APIVersion: contract.APIVersion, Kind: FileKind, Clause: clause.ID, Of: e.Kind + "/" + e.Type,
-		Found: found.Reason}
+		Found: found.Reason, Way: found.Way}
 	if clause.ID == contract.ByCrashes {
 		for _, point := range found.Points {
 			if point.Outcome == contract.NonConformant && point.Reason == found.Reason {

@@ -31,6 +31,8 @@ type Plan struct {
 	Of string `json:"of"`
 	// Found says what breaks the clause, for people. Empty if nobody has seen it.
 	Found string `json:"found,omitempty"`
+	// Way in which the clause is broken (contract.Finding): another is another finding. Empty for any.
+	Way string `json:"way,omitempty"`
 	// Objects in order; each has a namespace of its own.
 	Objects []Object `json:"objects"`
 	// Crash of the extension while one more object is in work; nil for none.
@@ -192,6 +194,15 @@ func (p Plan) checkCrash() error {
 func (p Plan) Judged() contract.Clause {
 	clause, _ := contract.ClauseByID(p.Clause)
 	return clause
+}
+
+// Shown is what a replay of the plan has found: a break of the clause in another way does not show the plan's.
+func (p Plan) Shown(f contract.Finding) contract.Finding {
+	if f.Outcome != contract.NonConformant || p.Way == "" || f.Way == p.Way {
+		return f
+	}
+	return contract.Finding{Outcome: contract.Unknown, Aside: f.Aside,
+		Reason: "the clause is broken in another way than that of the plan: " + f.Reason}
 }
 
 // FileName of the plan, in a folder of plans of one extension.

@@ -71,7 +71,7 @@ func TestOf_Finding_HasWhatShowsIt(t *testing.T) {
 		}
 		got := Of(e, clause(t, id), f)
 		want := Plan{APIVersion: "transplant.dev/v1alpha1", Kind: "ContractPlan", Clause: id, Of: "Network/n",
-			Found: f.Reason, Objects: c.want, Crash: c.crash}
+			Found: f.Reason, Way: f.Way, Objects: c.want, Crash: c.crash}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", id, diff)
 		}
@@ -198,6 +198,66 @@ func TestShrink_Error_KeepsTheSmallestSoFar(t *testing.T) {
 	})
 	if steps, _ := got.Size(); !errors.Is(err, ends) || steps != len(contract.WalkSteps["clean"])-1 {
 		t.Errorf("%d steps, %v", steps, err)
+	}
+}
+
+// What was seen once may be chance: the smallest that shows the finding again counts, and else the plan as it was.
+func TestConfirmed_Smallest_IsSeenTwice(t *testing.T) {
+	t.Parallel()
+	whole := Plan{APIVersion: contract.APIVersion, Kind: FileKind, Clause: "B4", Of: "Network/n",
+		Objects: []Object{{"clean", contract.WalkSteps["clean"][:5]}}}
+	ends := errors.New("ends")
+	for name, c := range map[string]struct {
+		chance     int // of so few steps the finding is only seen once
+		searchEnds int // after so many tries
+		again      error
+		want       int // steps
+		err        error
+	}{
+		"the smallest":                 {0, 0, nil, 3, nil},
+		"the smallest was chance":      {3, 0, nil, 4, nil},
+		"all were":                     {4, 0, nil, 5, nil},
+		"the search has ended":         {0, 2, nil, 4, ends},
+		"nothing was found until then": {0, 1, nil, 5, ends},
+		"it cannot be seen again":      {0, 0, ends, 5, ends},
+	} {
+		tries := 0
+		got, err := Confirmed(whole, func(next []Plan) (int, error) { // the last has most steps
+			if tries++; tries == c.searchEnds {
+				return -1, ends
+			}
+			return len(next) - 1, nil
+		}, func(one []Plan) (int, error) {
+			if steps, _ := one[0].Size(); steps <= c.chance {
+				return -1, c.again
+			}
+			return 0, c.again
+		})
+		if steps, _ := got.Size(); steps != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: %d steps, want %d; %v, want %v", name, steps, c.want, err, c.err)
+		}
+	}
+}
+
+// A replay shows the plan's finding, and no other of the same clause.
+func TestShown_OtherBreakOfTheClause_IsUnknown(t *testing.T) {
+	t.Parallel()
+	broken := contract.Finding{Outcome: contract.NonConformant, Reason: "delete networks/n1", Way: "delete networks"}
+	for name, c := range map[string]struct {
+		way   string
+		found contract.Finding
+		want  contract.Outcome
+	}{
+		"the same way":    {"delete networks", broken, contract.NonConformant},
+		"another way":     {"create networks", broken, contract.Unknown},
+		"any way":         {"", broken, contract.NonConformant},
+		"no break":        {"create networks", contract.Finding{Outcome: contract.Conformant}, contract.Conformant},
+		"another, unseen": {"create networks", contract.Finding{Outcome: contract.Unknown}, contract.Unknown},
+	} {
+		got := Plan{Way: c.way}.Shown(c.found)
+		if got.Outcome != c.want || name == "another way" && !strings.Contains(got.Reason, broken.Reason) {
+			t.Errorf("%s: %+v, want %s", name, got, c.want)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -31,6 +32,30 @@ func Shrink(p Plan, first func([]Plan) (int, error)) (Plan, error) {
 		}
 		p = next[i]
 	}
+}
+
+// Confirmed makes a plan smaller, as Shrink does with search, and returns the smallest that shows the finding again:
+// what was seen once may be chance. It is p if none does, or if again has an error. An error of search ends the search
+// alone.
+func Confirmed(p Plan, search, again func([]Plan) (int, error)) (Plan, error) {
+	var found []Plan
+	_, ended := Shrink(p, func(next []Plan) (int, error) {
+		i, err := search(next)
+		if err == nil && i >= 0 {
+			found = append(found, next[i])
+		}
+		return i, err
+	})
+	for _, smaller := range slices.Backward(found) {
+		i, err := again([]Plan{smaller})
+		if err != nil {
+			return p, errors.Join(ended, err)
+		}
+		if i >= 0 {
+			return smaller, ended
+		}
+	}
+	return p, ended
 }
 
 // smaller are the plans that have less than this one and make sense, those without most first: objects, then steps,

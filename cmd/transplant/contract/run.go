@@ -1,0 +1,294 @@
+package contract
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/cmd/transplant/environment"
+	"github.com/transplant-sim/transplant/cmd/transplant/environment/backend"
+	"github.com/transplant-sim/transplant/sim/contract"
+	"github.com/transplant-sim/transplant/sim/contract/plan"
+	"github.com/transplant-sim/transplant/sim/contract/results"
+	"github.com/transplant-sim/transplant/sim/junit"
+	"github.com/transplant-sim/transplant/sim/landscape"
+	"github.com/transplant-sim/transplant/sim/report"
+)
+
+// Names in the folder of results, beside those of package results.
+const (
+	recordName = "record.json"
+	plansName  = "plans"
+)
+
+// exitError is an error with the code to exit with.
+type exitError struct {
+	code int
+	text string
+}
+
+// Error implements error.
+func (e *exitError) Error() string { return e.text }
+
+// ExitCode is what the program exits with.
+func (e *exitError) ExitCode() int { return e.code }
+
+func (o *options) run(ctx context.Context, out io.Writer) error {
+	clauses, err := o.check()
+	if err != nil {
+		return err
+	}
+	extensions := &backend.Extensions{Warnings: out}
+	extensions.Files = []string{o.file}
+	if err := extensions.Check(ctx, "embedded", []string{sourceName, destinationName}); err != nil {
+		return err
+	}
+	prepared := environment.New(environment.ScenarioSettings)
+	if err := extensions.On(prepared); err != nil {
+		return err
+	}
+	e := prepared.Extensions[0]
+	if clauses, err = o.readPlan(kindsOf(e), clauses); err != nil {
+		return err
+	}
+	subjects, without := subjectsOf(e, o.kinds)
+	if len(subjects)+len(without) == 0 {
+		return fmt.Errorf("--kind: the extension %s does not reconcile %s", e.Name, strings.Join(o.kinds, ", "))
+	}
+	found, err := o.newReport(e, clauses)
+	if err != nil {
+		return err
+	}
+	var expected []contract.ExpectedFailure
+	if o.expected != "" {
+		if expected, err = contract.ReadExpected(o.expected, found.Reconciles); err != nil {
+			return err
+		}
+	}
+	if err := o.chooseOut(e.Name); err != nil {
+		return err
+	}
+	if err := o.discard(); err != nil {
+		return err
+	}
+	if len(subjects) > 0 {
+		if found.Kinds, err = o.judge(ctx, prepared, subjects, clauses, out); err != nil {
+			return err
+		}
+	}
+	found.Kinds = append(found.Kinds, without...)
+	found.Expect(expected)
+	found.Seconds = time.Since(found.Started).Seconds()
+	return o.finish(out, found, clauses)
+}
+
+// judge tries all subjects, and finds what the record says about the clauses.
+func (o *options) judge(ctx context.Context, e *environment.Environment, subjects []subject, clauses []contract.Clause,
+	out io.Writer) (kinds []contract.KindReport, err error) {
+	var evidence []*contract.Evidence
+	err = o.onSeeds(ctx, e, subjects, out, func(ctx context.Context, k *kit) (err error) {
+		if o.replayed != nil {
+			evidence, err = k.replay(ctx, subjects[0], []plan.Plan{*o.replayed})
+		} else {
+			evidence, err = k.try(ctx, subjects, clauses)
+		}
+		for i := 0; i < len(evidence) && err == nil; i++ {
+			kinds = append(kinds, contract.Judge(evidence[i], clauses))
+			if o.replayed != nil {
+				id := o.replayed.Clause
+				kinds[i].Findings[id] = o.replayed.Shown(kinds[i].Findings[id])
+			}
+			err = o.plans(ctx, k, subjects[i], evidence[i], kinds[i])
+		}
+		return err
+	})
+	if len(evidence) > 0 { // an error may be understood by it
+		err = errors.Join(err, o.write(recordName, evidence))
+	}
+	return kinds, err
+}
+
+// kindsOf the extension, each with its type.
+func kindsOf(e landscape.Extension) (all []string) {
+	for _, resource := range e.Resources {
+		all = append(all, resource.Key())
+	}
+	return all
+}
+
+// newReport says what is tried, and how.
+func (o *options) newReport(e landscape.Extension, clauses []contract.Clause) (contract.Report, error) {
+	r := contract.Report{Extension: e.Name, File: o.file, Version: o.version(), Started: time.Now(),
+		Multiplier: o.multiplier, Reconciles: kindsOf(e)}
+	for _, c := range clauses {
+		r.Clauses = append(r.Clauses, c.ID)
+	}
+	for _, program := range e.Programs() {
+		file, err := os.Open(program.Binary)
+		if err != nil {
+			return r, fmt.Errorf("read the program: %w", err)
+		}
+		sum := sha256.New()
+		_, err = io.Copy(sum, file)
+		if err = errors.Join(err, file.Close()); err != nil {
+			return r, fmt.Errorf("read the program: %w", err)
+		}
+		r.Programs = append(r.Programs, contract.Program{Name: filepath.Base(program.Binary),
+			SHA256: hex.EncodeToString(sum.Sum(nil))})
+	}
+	return r, nil
+}
+
+// discard the results of an earlier run in the same folder: after an error they would be taken for those of this one.
+func (o *options) discard() error {
+	names := append(results.Names(), contract.ReportName, recordName)
+	if o.plan == "" {
+		plans, err := filepath.Glob(filepath.Join(o.out, plansName, "*.yaml"))
+		if err != nil {
+			return fmt.Errorf("find the plans of an earlier run: %w", err)
+		}
+		for _, path := range plans {
+			names = append(names, filepath.Join(plansName, filepath.Base(path)))
+		}
+	}
+	for _, name := range names {
+		if err := os.Remove(filepath.Join(o.out, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove the results of an earlier run: %w", err)
+		}
+	}
+	return nil
+}
+
+// finish writes the results. The error has the exit code.
+func (o *options) finish(out io.Writer, found contract.Report, clauses []contract.Clause) error {
+	if err := o.write(contract.ReportName, found); err != nil {
+		return err
+	}
+	files, err := results.Files(found, report.Style())
+	if err != nil {
+		return err
+	}
+	for name, content := range files {
+		if err := o.writeFile(name, content); err != nil {
+			return err
+		}
+	}
+	if err := found.Write(out, clauses); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "  %s, %s, %s, %s, record and logs are in %s\n", results.PageName, junit.FileName,
+		results.PublishedName, results.BadgeName, o.out)
+	switch code := found.ExitCode(); {
+	case code == 0:
+		return nil
+	case code == 3:
+		return &exitError{code, "not all clauses that apply could be judged"}
+	case found.Outcome() == contract.NonConformant:
+		return &exitError{code, "the extension does not keep the contract"}
+	default:
+		return &exitError{code, "what is listed as an expected failure did not fail: remove the entries named above"}
+	}
+}
+
+func (o *options) write(name string, content any) error {
+	text, err := json.MarshalIndent(content, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", name, err)
+	}
+	return o.writeFile(name, append(text, '\n'))
+}
+
+// writeFile for the user alone: errors of an extension, and the record, may have credentials.
+func (o *options) writeFile(name string, content []byte) error {
+	path := filepath.Join(o.out, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("make the folder of --out: %w", err)
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+// onSeeds starts two seeds, does something there, and stops them.
+func (o *options) onSeeds(ctx context.Context, e *environment.Environment, subjects []subject, out io.Writer,
+	do func(context.Context, *kit) error) (err error) {
+	began := time.Now()
+	progress := func(format string, arguments ...any) {
+		fmt.Fprintf(out, "%6.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, arguments...))
+	}
+	dir, lock, err := claim()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	if _, err := dir.Renew(); err != nil {
+		return err
+	}
+	defer func() {
+		_, cleared := dir.Clear()
+		err = errors.Join(err, cleared)
+	}()
+	started := embedded.Options{Name: dir.Name, Dir: dir.Path, Lock: lock,
+		Seeds: []string{sourceName, destinationName}}
+	e.ConfigureExtensionsAlone(&started)
+	progress("starting two seeds with %s", e.Extensions[0].Name)
+	l, err := embedded.Start(ctx, started)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		kept := environment.KeepLogs(cleanup, l, filepath.Join(o.out, "logs"))
+		err = errors.Join(err, kept, l.Stop(cleanup))
+	}()
+	k := &kit{landscape: l, environment: e, multiplier: o.multiplier, progress: progress,
+		quiet: quietTime * time.Duration(o.multiplier), settles: settleTime * time.Duration(o.multiplier)}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := k.connect(ctx, subjects); err != nil {
+		return err
+	}
+	progress("trying %d kinds", len(subjects))
+	err = do(ctx, k)
+	progress("done")
+	return err
+}
+
+// most landscapes of this command at once.
+const most = 9
+
+// claim the first landscape that nobody uses.
+func claim() (rundir.Dir, *rundir.Lock, error) {
+	home, err := rundir.Home()
+	if err != nil {
+		return rundir.Dir{}, nil, err
+	}
+	for n := range most {
+		name := "contract"
+		if n > 0 {
+			name += fmt.Sprintf("-%d", n+1)
+		}
+		dir, err := rundir.Of(home, name)
+		if err != nil {
+			return rundir.Dir{}, nil, err
+		}
+		lock, err := dir.TakeLock()
+		if !errors.Is(err, rundir.ErrInUse) {
+			return dir, lock, err
+		}
+	}
+	return rundir.Dir{}, nil, fmt.Errorf("find a free landscape: contract to contract-%d are all in use", most)
+}
