@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 
@@ -157,6 +158,15 @@ func (w *work) checkSeed(ctx context.Context) error {
 		return errors.New("the Cluster has no seed")
 	}
 	return nil
+}
+
+// askShoot is answered by the API server of the shoot, if it runs.
+func (w *work) askShoot(ctx context.Context) error {
+	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", "kube-apiserver."+w.obj.Namespace+".svc:443")
+	if err != nil {
+		return fmt.Errorf("ask the shoot: %w", err)
+	}
+	return connection.Close()
 }
 
 // scoped lets calls of the cloud say for which shoot they are, and as which owner of it.

@@ -145,6 +145,9 @@ func (w *work) ensure(ctx context.Context, operation gardencorev1beta1.LastOpera
 			return err
 		}
 	}
+	if restores && w.bug == "g3" {
+		return errors.New("the garden does not answer") // there is none
+	}
 	if restores && w.bug == "c5" && w.obj.Status.ProviderStatus == nil {
 		return errors.New("there is no providerStatus")
 	}
@@ -254,6 +257,11 @@ func (w *work) release(ctx context.Context, again bool) error {
 	}
 	if !again {
 		if err := w.status(ctx, migrate, gardencorev1beta1.LastOperationStateProcessing); err != nil {
+			return err
+		}
+	}
+	if w.bug == "b10" {
+		if err := w.askShoot(ctx); err != nil {
 			return err
 		}
 	}
