@@ -164,6 +164,7 @@ func (k *kit) connectSide(ctx context.Context, name string, subjects []subject) 
 	if s.config, err = cluster.Connect("observer"); err != nil {
 		return nil, err
 	}
+	s.config.WarningHandler = rest.NoWarnings{} // all types are listed, also what nobody should use any more
 	if s.client, err = environment.ObserverClient(k.landscape, name); err != nil {
 		return nil, err
 	}
