@@ -218,6 +218,7 @@ func TestJudge_BrokenRecord_IsNamedByItsClause(t *testing.T) {
 			for _, name := range []string{Create, Reconcile, Migrate, Restore} {
 				e.Walks[Clean].Step(name).After.State = []byte(`{"seed":"source"}`)
 			}
+			e.Walks[Clean].Step(Restore).Before.State = []byte(`{"seed":"source"}`)
 		}, ""},
 		"C5": {func(e *Evidence) {
 			unanswered(Clean, Restore)(e)
@@ -462,6 +463,9 @@ func TestJudge_Record_ShowsNoMoreThanItSays(t *testing.T) {
 		"has other machines after the restore": {machines(on(ReconcileAfter, func(s *Step) {
 			s.MachinesSeen = []string{"m1 id1 node1", "m2 id2 node2"}
 		})), map[string]Outcome{"D5": NonConformant}},
+		"has the state that was handed over": {on(Restore, func(s *Step) {
+			s.Before.State, s.After.State = []byte(`{"machines":1}`), []byte(`{"machines":1}`)
+		}), map[string]Outcome{"A2": Conformant}},
 		"has its machines alone": {machines(on(Restore, func(s *Step) {
 			s.MachinesSeen = []string{"m1 id1 node1"}
 		})), map[string]Outcome{"D5": Conformant}},

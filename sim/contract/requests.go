@@ -27,11 +27,11 @@ func usesState(e *Evidence) Finding {
 	if s := e.Walks[Clean].Step(Restore); s != nil && s.Missing != "" {
 		return breaks("the restore does not end: %s", lack(s.Missing))
 	}
-	steps, missing := e.steps(Reconcile, Restore)
+	steps, missing := e.steps(Restore)
 	if missing != nil {
 		return *missing
 	}
-	was, is := steps[0].After.State, steps[1].After.State
+	was, is := steps[0].Before.State, steps[0].After.State
 	switch {
 	case e.StateMayChange:
 		return noMatter("the file says stateMayChange")

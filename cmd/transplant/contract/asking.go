@@ -106,8 +106,8 @@ func (u asking) refuse(ask request) request {
 func (u asking) thaw(ctx context.Context, at *side) (int64, error) {
 	_, before := at.tap.Since(u.namespace, 0)
 	at.tap.Refuse(u.namespace, false)
-	if before == 0 {
-		return 0, nil // an extension that never asks the cloud does not begin to
+	if stuck := u.walk.Step(contract.CreateStuck); stuck == nil || stuck.CloudRequests == 0 {
+		return 0, nil // what has not asked the cloud does not begin to
 	}
 	for until := time.Now().Add(u.waitFor(u.subject)); time.Now().Before(until); {
 		if _, requests := at.tap.Since(u.namespace, 0); requests > before {
@@ -180,8 +180,21 @@ func (u taking) handOver(ctx context.Context, at *side, saved contract.Snapshot)
 	if len(status) == 0 {
 		return nil
 	}
-	_, err := u.patch(ctx, at, map[string]any{"status": status}, "status")
-	return err
+	return u.setStatus(ctx, at, status)
+}
+
+// setStatus changes the status as a gardenlet does, and waits until the kit sees it: what it was when the next step is
+// asked for is in the record.
+func (u taking) setStatus(ctx context.Context, at *side, status map[string]any) error {
+	from, err := u.patch(ctx, at, map[string]any{"status": status}, "status")
+	if err != nil {
+		return err
+	}
+	isThere := func(version) error { return nil }
+	if _, err := at.objects[u.kind.Name].await(ctx, u.key(), from, watchAgain, isThere); err != nil {
+		return fmt.Errorf("see the status that was written: %w", err)
+	}
+	return nil
 }
 
 // save the Secrets that move with the shoot: those with persist=true, and those that status.resources refers to.

@@ -148,8 +148,7 @@ func (u taking) restored(ctx context.Context) error {
 	if u.machineState == nil || u.at == u.source() {
 		return nil
 	}
-	_, err := u.patch(ctx, u.at, map[string]any{"status": map[string]any{"state": nil}}, "status")
-	return err
+	return u.setStatus(ctx, u.at, map[string]any{"state": nil})
 }
 
 // objectName of the object under test: in each namespace the same, and its own for what is in none.

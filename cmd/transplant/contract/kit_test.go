@@ -395,3 +395,25 @@ func TestPlans_ShrinkFails_KeepsThePlan(t *testing.T) {
 		t.Errorf("it says %q", all)
 	}
 }
+
+// An object that has not asked the cloud is not waited for, whatever its Infrastructure has asked.
+func TestThaw_ObjectWithoutCloud_IsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	for asked, wants := range map[int]time.Duration{0: 0, 1: usualWait} {
+		synctest.Test(t, func(t *testing.T) {
+			u, at := universeOn(t, contract.Stuck)
+			u.walk.Steps = []*contract.Step{{Name: contract.CreateStuck, CloudRequests: asked}}
+			r := httptest.NewRequest(http.MethodGet, "/networks", nil)
+			r.Header.Set(cloud.HeaderShoot, u.namespace) // of the Infrastructure, before
+			tap.ToCloud{Tap: at.tap}.Start().Serve(nil, &requests.Exchange{W: httptest.NewRecorder(), R: r},
+				func(*requests.Exchange) {})
+			began := time.Now()
+			if _, err := (asking{u}).thaw(t.Context(), at); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took < wants || wants == 0 && took > 0 {
+				t.Errorf("after %d requests it waits %s, want %s", asked, took, wants)
+			}
+		})
+	}
+}
