@@ -15,6 +15,7 @@ import (
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 )
 
@@ -62,7 +63,11 @@ func (i infrastructure) reconcile(ctx context.Context, infra *extensionsv1alpha1
 	if err := read(infra.Status.State, &has); err != nil {
 		return err
 	}
-	if has.Network, err = once(ctx, has.Network, i.cloud.Networks(), &cloud.Network{CIDR: "10.250.0.0/16"},
+	tags := map[string]string{providerType + "/shoot": infra.Namespace}
+	if err := i.checkLost(ctx, infra, has, tags); err != nil {
+		return err
+	}
+	if has.Network, err = once(ctx, has.Network, i.cloud.Networks(), &cloud.Network{CIDR: "10.250.0.0/16", Tags: tags},
 		token); err != nil {
 		return err
 	}
@@ -86,6 +91,23 @@ func (i infrastructure) reconcile(ctx context.Context, infra *extensionsv1alpha1
 		return err
 	}
 	return patchStatus(ctx, i.Client, infra, func() { infra.Status.ProviderStatus = infra.Status.State })
+}
+
+// checkLost fails a restore without a state if the shoot has a network: another would not be that of its machines.
+func (i infrastructure) checkLost(ctx context.Context, infra *extensionsv1alpha1.Infrastructure, has resources,
+	tags map[string]string) error {
+	restores := infra.Annotations[constants.GardenerOperation] == constants.GardenerOperationRestore
+	if !restores || has.Network != "" || i.planted == forgetsNetwork {
+		return nil
+	}
+	there, err := i.cloud.Networks().List(ctx, cloud.Filter{Tags: tags})
+	if err != nil {
+		return fmt.Errorf("look for a network: %w", err)
+	}
+	if len(there) > 0 {
+		return fmt.Errorf("the shoot has network %s, and the state that names all else is lost", there[0].ID)
+	}
+	return nil
 }
 
 // zones in which the shoot has workers, in order.
