@@ -46,7 +46,8 @@ func Open(file string) (Program, error) {
 	}
 	program, err := elf.NewFile(content)
 	if err != nil {
-		return Program{}, fmt.Errorf("is no program of Linux (%w): build it with GOOS=linux GOARCH=%s", err, runtime.GOARCH)
+		return Program{}, fmt.Errorf("is no program of Linux (%w): build it with GOOS=linux GOARCH=%s, or begin a script "+
+			"with #!", err, runtime.GOARCH)
 	}
 	processors := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 	if ours, known := processors[runtime.GOARCH]; known && program.Machine != ours {

@@ -104,7 +104,7 @@ func TestFaultConformance(t *testing.T) {
 					t.Errorf("%d faults are at work", n)
 				}
 				call := get(t, s.client("h2"), s.link.URL())
-				_, copies := f.(wire.Duplicate) // which hit nobody who need not wait for them
+				_, copies := f.(wire.Duplicate)               // which hit nobody who need not wait for them
 				if !copies && f != (wire.Cut{Refuse: true}) { // whom the kernel refuses nobody sees
 					eventually(t, "the fault has hit", func() bool { return i.Hits() > 0 })
 				}
