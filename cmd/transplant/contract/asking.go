@@ -102,6 +102,10 @@ func (u asking) refuse(ask request) request {
 	}
 }
 
+// thawWait is how long the kit waits for a retry that nobody asks for. One that knows that the shoot has moved makes
+// none.
+const thawWait = time.Minute
+
 // thaw lets the extension of the source go on where it was stuck, and waits until it tries again: nobody asks it.
 func (u asking) thaw(ctx context.Context, at *side) (int64, error) {
 	_, before := at.tap.Since(u.namespace, 0)
@@ -109,7 +113,7 @@ func (u asking) thaw(ctx context.Context, at *side) (int64, error) {
 	if stuck := u.walk.Step(contract.CreateStuck); stuck == nil || stuck.CloudRequests == 0 {
 		return 0, nil // what has not asked the cloud does not begin to
 	}
-	for until := time.Now().Add(u.waitFor(u.subject)); time.Now().Before(until); {
+	for until := time.Now().Add(thawWait * time.Duration(u.multiplier)); time.Now().Before(until); {
 		if _, requests := at.tap.Since(u.namespace, 0); requests > before {
 			break
 		}

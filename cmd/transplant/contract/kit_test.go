@@ -399,7 +399,7 @@ func TestPlans_ShrinkFails_KeepsThePlan(t *testing.T) {
 // An object that has not asked the cloud is not waited for, whatever its Infrastructure has asked.
 func TestThaw_ObjectWithoutCloud_IsNotWaitedFor(t *testing.T) {
 	t.Parallel()
-	for asked, wants := range map[int]time.Duration{0: 0, 1: usualWait} {
+	for asked, wants := range map[int]time.Duration{0: 0, 1: thawWait} {
 		synctest.Test(t, func(t *testing.T) {
 			u, at := universeOn(t, contract.Stuck)
 			u.walk.Steps = []*contract.Step{{Name: contract.CreateStuck, CloudRequests: asked}}
