@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -137,6 +138,7 @@ func (l *landscape) loadImage(t *testing.T) {
 	}
 	l.run(t, "docker", "build", "--quiet", "--build-arg", "TARGETPLATFORM="+platform, "--file", "../.ci/Dockerfile",
 		"--tag", jobImage, folder)
+	t.Cleanup(func() { _ = exec.Command("docker", "image", "rm", jobImage).Run() }) // it is large
 	archive := filepath.Join(t.TempDir(), "image.tar")
 	l.run(t, "docker", "save", "--output", archive, jobImage)
 	nodes, err := cluster.NewProvider().ListInternalNodes(jobCluster)
