@@ -16,7 +16,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes/scheme"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
@@ -179,7 +179,7 @@ func (t *Tap) keep(namespace string, w contract.Write, answer []byte) {
 // lookAtSecret adds to a write what its answer has of the Secret, in JSON or protobuf. A deletion may have none.
 func lookAtSecret(w *contract.Write, answer []byte) {
 	kind := corev1.SchemeGroupVersion.WithKind("Secret")
-	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(answer, &kind, &corev1.Secret{})
+	object, _, err := clientgoscheme.Codecs.UniversalDeserializer().Decode(answer, &kind, &corev1.Secret{})
 	secret, is := object.(*corev1.Secret)
 	if err != nil || !is || secret.Name == "" {
 		return

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	k8sjson "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
-	"k8s.io/client-go/kubernetes/scheme"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/transplant-sim/transplant/clusters/link/kubeapi"
 	"github.com/transplant-sim/transplant/clusters/link/requests"
@@ -153,9 +153,9 @@ func TestTap_Secret_HasFinalizersAndDigest(t *testing.T) {
 	}
 	var digests []string
 	for name, serializer := range map[string]runtime.Encoder{
-		"JSON": k8sjson.NewSerializerWithOptions(k8sjson.DefaultMetaFactory, scheme.Scheme, scheme.Scheme,
+		"JSON": k8sjson.NewSerializerWithOptions(k8sjson.DefaultMetaFactory, clientgoscheme.Scheme, clientgoscheme.Scheme,
 			k8sjson.SerializerOptions{}),
-		"protobuf": protobuf.NewSerializer(scheme.Scheme, scheme.Scheme),
+		"protobuf": protobuf.NewSerializer(clientgoscheme.Scheme, clientgoscheme.Scheme),
 	} {
 		on := tap.New()
 		on.Watch(namespace, "networks", "")
