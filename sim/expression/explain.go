@@ -32,6 +32,9 @@ var (
 	overload   = regexp.MustCompile(`^found no matching overload for '(\w*?)_?([^\w']*)_?' applied to '\((.*)\)'`)
 )
 
+// writtenTime is how times are.
+const writtenTime = "a time is written as duration('75ms')"
+
 // remedy for a complaint about what stands there; empty if there is nothing to add.
 func remedy(message, there string) string {
 	switch name, types := undeclared.FindStringSubmatch(message), overload.FindStringSubmatch(message); {
@@ -41,6 +44,8 @@ func remedy(message, there string) string {
 		return "; " + vocabulary()
 	case types != nil:
 		return suits(types[1]+types[2], types[3])
+	case strings.HasPrefix(message, "invalid duration"):
+		return "; " + writtenTime
 	case strings.HasPrefix(message, "expected type 'bool'"):
 		return "; both sides of && and || must be true or false, such as shoot('…').healthy"
 	case strings.HasPrefix(message, "Syntax error"):
@@ -56,6 +61,8 @@ func suits(operator, types string) string {
 		return fmt.Sprintf("; it takes one name, such as %s('…')", operator)
 	case operator == "!":
 		return "; ! needs what is true or false, such as shoot('…').healthy"
+	case strings.Contains(types, "duration"):
+		return "; both sides must be of one type: " + writtenTime
 	case types == "string, int" || types == "int, string":
 		return "; both sides must be of one type: a text stands in quotes, a number without"
 	case strings.Contains(types, ", ") && !strings.ContainsAny(operator, "abcdefghijklmnopqrstuvwxyz"):

@@ -25,12 +25,14 @@ func TestRemedies(t *testing.T) {
 			`it stands at "&": and is &&`,
 		`shoot('a').healthy = true`: `column 20: Syntax error: token recognition error at: '= '; ` +
 			`it stands at "=": equality is ==`,
-		`shoot('a').healthy and true`:         `; it stands at "and": and is &&`,
-		`shoot('a').healthy )`:                `; it stands at ")"`,
-		`shoot('a').healthy &&`:               "; the expression ends too early",
-		"true &&\n  shoot('ä').healthy und x": `; it stands at "und x"`,
-		`size(3) == 1`:                        "applied to '(int)'",
-		`-shoot('a').seed < 3`:                "applied to '(string)'",
+		`shoot('a').healthy and true`:                `; it stands at "and": and is &&`,
+		`shoot('a').healthy )`:                       `; it stands at ")"`,
+		`shoot('a').healthy &&`:                      "; the expression ends too early",
+		"true &&\n  shoot('ä').healthy und x":        `; it stands at "und x"`,
+		`shoot('a').answerTimes[0] > 75`:             "of one type: a time is written as duration('75ms')",
+		`shoot('a').answerTimes[0] > duration('75')`: "; a time is written as duration('75ms')",
+		`size(3) == 1`:                               "applied to '(int)'",
+		`-shoot('a').seed < 3`:                       "applied to '(string)'",
 	} {
 		_, err := expression.Compile(text)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

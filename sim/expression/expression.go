@@ -90,7 +90,7 @@ func (e *Expression) environment() (*cel.Env, error) {
 		})
 	}
 	return cel.NewEnv(
-		cel.CustomTypeProvider(p), cel.CustomTypeAdapter(p),
+		cel.CustomTypeProvider(p), cel.CustomTypeAdapter(p), cel.ASTValidators(cel.ValidateDurationLiterals()),
 		cel.Function("shoot", cel.Overload("shoot_string", []*cel.Type{cel.StringType}, cel.ObjectType("Shoot"),
 			one(func(s Snapshot, name string) any { return s.Shoots[name] }))),
 		cel.Function("seed", cel.Overload("seed_string", []*cel.Type{cel.StringType}, cel.ObjectType("Seed"),

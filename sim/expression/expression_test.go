@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -22,6 +23,7 @@ var world = expression.Snapshot{
 		Conditions:  map[string]string{"APIServerAvailable": "True"},
 		Constraints: map[string]string{"EvacuationPossible": "False"},
 		Reasons:     map[string]string{"EvacuationPossible": "StateIncomplete"},
+		AnswerTimes: expression.Durations{75 * time.Millisecond, 1500 * time.Millisecond},
 		Problems:    []string{"EveryNodeReady is Progressing (MissingNodes: 1 of 2)"},
 	}},
 	Seeds: map[string]expression.Seed{
@@ -46,6 +48,8 @@ func TestEvaluate(t *testing.T) {
 		},
 		`shoot('alpha').lastErrors.exists(e, e.contains('slow'))`: {met: true,
 			why: `shoot("alpha").lastErrors is [bucket is slow]`},
+		`shoot('alpha').answerTimes.all(t, t >= duration('75ms')) && shoot('alpha').answerTimes[1] == duration('1.5s')`: {
+			met: true, why: `shoot("alpha").answerTimes is [75ms 1.5s]; shoot("alpha").answerTimes[1] is 1.5s`},
 		`!shoot('beta').exists`: {met: true, why: `shoot("beta").exists is false`},
 		`seed('b').ready`:       {met: true, why: `seed("b").ready is true`},
 		`shoot('alpha').lastOperation.state in ['Processing']`: {

@@ -1,5 +1,12 @@
 package expression
 
+import (
+	"encoding/json"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // Snapshot is the world at one moment, as far as expressions can ask for it.
 type Snapshot struct {
 	Shoots map[string]Shoot `json:"shoots,omitempty"`
@@ -31,9 +38,9 @@ type Shoot struct {
 	// Answers is whether its API server, by its public name, answers a user; not to answer is not to do so three times in
 	// a row, in a second each.
 	Answers bool `cel:"answers" json:"answers,omitempty"`
-	// AnswerTimes are the milliseconds that each of forty answers to a user takes, over eight connections to its public
-	// name; unknown if they do not all come within five seconds.
-	AnswerTimes []int `cel:"answerTimes" json:"answerTimes,omitempty"`
+	// AnswerTimes are how long each of forty answers to a user takes, over eight connections to its public name, such as
+	// duration('75ms'); unknown if they do not all come within five seconds.
+	AnswerTimes Durations `cel:"answerTimes" json:"answerTimes,omitempty"`
 	// Hibernated is status.hibernated: it sleeps.
 	Hibernated bool `cel:"hibernated" json:"hibernated,omitempty"`
 	// Deleting is whether its deletion was asked for.
@@ -70,6 +77,31 @@ type Shoot struct {
 	Rotated []string `cel:"rotated" json:"rotated,omitempty"`
 	// Workers are its nodes, as its API server has them.
 	Workers Workers `cel:"workers" json:"workers,omitzero"`
+}
+
+// Durations are strings such as "75ms" in records.
+type Durations []time.Duration
+
+// MarshalJSON writes the strings.
+func (d Durations) MarshalJSON() ([]byte, error) {
+	texts := make([]metav1.Duration, len(d))
+	for i := range d {
+		texts[i].Duration = d[i]
+	}
+	return json.Marshal(texts)
+}
+
+// UnmarshalJSON reads what MarshalJSON has written.
+func (d *Durations) UnmarshalJSON(text []byte) error {
+	var texts []metav1.Duration
+	if err := json.Unmarshal(text, &texts); err != nil {
+		return err
+	}
+	*d = nil
+	for _, one := range texts {
+		*d = append(*d, one.Duration)
+	}
+	return nil
 }
 
 // Maintenance is a lastMaintenance; empty before the first.

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -107,6 +108,9 @@ func (p provider) get(target any, field string, index int) (any, error) {
 }
 
 func celType(form reflect.Type) *types.Type {
+	if form == reflect.TypeFor[time.Duration]() {
+		return cel.DurationType
+	}
 	switch form.Kind() {
 	case reflect.Bool:
 		return cel.BoolType

@@ -52,7 +52,7 @@ func filled(form reflect.Type) reflect.Value {
 	switch form.Kind() {
 	case reflect.Bool:
 		value.SetBool(true)
-	case reflect.Int:
+	case reflect.Int, reflect.Int64:
 		value.SetInt(7)
 	case reflect.String:
 		value.SetString("text")

@@ -1,6 +1,9 @@
 package world_test
 
 import (
+	"context"
+	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -190,13 +193,47 @@ func TestObserveAnswers(t *testing.T) {
 	look(false)
 }
 
+// slow is a world whose shoots take their time for a connection, and for each answer.
+type slow struct {
+	*worldtest.World
+	dial, answer time.Duration
+}
+
+func (s slow) ConnectShoot(ctx context.Context, shoot, actor string) (*rest.Config, error) {
+	config, err := s.World.ConnectShoot(ctx, shoot, actor)
+	if err != nil {
+		return nil, err
+	}
+	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		time.Sleep(s.dial)
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
+	config.Wrap(func(on http.RoundTripper) http.RoundTripper { return late{on, s.answer} })
+	return config, nil
+}
+
+// late sends each request later.
+type late struct {
+	http.RoundTripper
+	by time.Duration
+}
+
+func (l late) RoundTrip(r *http.Request) (*http.Response, error) {
+	time.Sleep(l.by)
+	return l.RoundTripper.RoundTrip(r)
+}
+
+// TestObserveAnswerTimes: a time is that of an answer. The first one on each connection, which is opened for it, is
+// left out.
 func TestObserveAnswerTimes(t *testing.T) {
 	t.Parallel()
+	const dial, answer = time.Second, 50 * time.Millisecond
 	w := worldtest.New(t, "a", "b")
 	w.Outage = time.Hour
 	clients, garden, shoot := worldtest.SetUp(t, w, 0)
 	query := world.Query{Shoots: []string{"alpha"}, Fields: []string{"answerTimes"}}
-	look := func() expression.Shoot { return world.Observe(t.Context(), w, clients, query).Shoots["alpha"] }
+	slowly := slow{w, dial, answer}
+	look := func() expression.Shoot { return world.Observe(t.Context(), slowly, clients, query).Shoots["alpha"] }
 	within := func(what string, ok func(expression.Shoot) bool) {
 		t.Helper()
 		for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
@@ -210,7 +247,8 @@ func TestObserveAnswerTimes(t *testing.T) {
 		}
 	}
 	within("with an API server", func(got expression.Shoot) bool {
-		return len(got.AnswerTimes) == 40 && len(got.Unknown) == 0 && slices.Min(got.AnswerTimes) >= 0
+		return len(got.AnswerTimes) == 40 && len(got.Unknown) == 0 && slices.Min(got.AnswerTimes) >= answer &&
+			slices.Max(got.AnswerTimes) < dial
 	})
 	if err := garden.Patch(t.Context(), shoot,
 		client.RawPatch(types.MergePatchType, []byte(`{"spec":{"seedName":"b"}}`))); err != nil {

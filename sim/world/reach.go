@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/transplant-sim/transplant/sim/expression"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -125,13 +126,13 @@ func reachInTime(ctx context.Context, transport http.RoundTripper, host string) 
 	return Reach(ctx, transport, host)
 }
 
-// answerTimes are the milliseconds that the shoot's API takes for each of several answers to its users.
-func answerTimes(ctx context.Context, w World, shoot string) ([]int, error) {
+// answerTimes are how long the shoot's API takes for each of several answers to its users, in whole milliseconds.
+func answerTimes(ctx context.Context, w World, shoot string) (expression.Durations, error) {
 	config, err := w.ConnectShoot(ctx, shoot, User)
 	if err != nil {
 		return nil, fmt.Errorf("find out how to reach the shoot: %w", err)
 	}
-	var times [timedConnections][]int
+	var times [timedConnections]expression.Durations
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range times {
 		group.Go(func() (err error) {
@@ -146,7 +147,7 @@ func answerTimes(ctx context.Context, w World, shoot string) ([]int, error) {
 }
 
 // timesOnOne connection. The first answer, for which it is opened, does not count.
-func timesOnOne(ctx context.Context, config *rest.Config) ([]int, error) {
+func timesOnOne(ctx context.Context, config *rest.Config) (expression.Durations, error) {
 	own, err := ownTransport(config)
 	if err != nil {
 		return nil, err
@@ -156,14 +157,14 @@ func timesOnOne(ctx context.Context, config *rest.Config) ([]int, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client of the shoot: %w", err)
 	}
-	var times []int
+	var times expression.Durations
 	for range timedAnswers + 1 {
 		began := clock.RealClock{}.Now()
 		outcome, why := Reach(ctx, transport, config.Host)
 		if outcome != timeline.Acknowledged {
 			return nil, fmt.Errorf("ask the shoot: %s", why)
 		}
-		times = append(times, int(clock.RealClock{}.Since(began).Milliseconds()))
+		times = append(times, clock.RealClock{}.Since(began).Truncate(time.Millisecond))
 	}
 	return times[1:], nil
 }
