@@ -80,19 +80,21 @@ func TestHits_WithoutEffect_AreNone(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		fault link.Fault
-		rated bool
+		rate  int64
 		hits  bool
 	}{
-		{"copies", wire.Duplicate{Chance: whole}, false, false},
-		{"copies-and-a-rate", wire.Duplicate{Chance: whole}, true, true},
-		{"no-copies-and-a-rate", wire.Duplicate{Direction: wire.ToServer, Chance: wire.Chance{Percent: 1e-9}}, true, false},
+		{"copies", wire.Duplicate{Chance: whole}, 0, false},
+		{"copies-and-a-rate", wire.Duplicate{Chance: whole}, 32 << 10, true},
+		{"copies-and-a-high-rate", wire.Duplicate{Chance: whole}, 1 << 40, false},
+		{"no-copies-and-a-rate", wire.Duplicate{Direction: wire.ToServer, Chance: wire.Chance{Percent: 1e-9}},
+			32 << 10, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, answer(1))
 			l, client := w.link(t, link.Options{Random: rand.New(rand.NewPCG(1, 2))}), w.client("http/1.1")
-			if c.rated {
-				l.Begin(wire.Bandwidth{BytesPerSecond: 1 << 20})
+			if c.rate > 0 {
+				l.Begin(wire.Bandwidth{BytesPerSecond: c.rate})
 			}
 			i := l.Begin(c.fault)
 			wait(t, get(t, client, l.URL()))

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"math"
 	"sync"
 )
 
@@ -10,7 +11,7 @@ type Chance struct {
 	// Percent of the packets that it happens to.
 	Percent float64 `json:"percent"`
 	// Correlation in percent with the packet before: it happens as often, but in longer runs. At 100 the first packet
-	// decides for all, as with netem.
+	// decides for all, as with netem: it may happen to none.
 	Correlation float64 `json:"correlation,omitempty"`
 }
 
@@ -33,10 +34,10 @@ func (c Chance) String() string {
 	return fmt.Sprintf("%v%%~%v%%", c.Percent, c.Correlation)
 }
 
-// alone says whether it happens to a packet that has nothing to do with others.
+// alone says whether it happens to a packet that has nothing to do with others. What may happen does, however rarely.
 func (c Chance) alone(roll Dice) bool {
-	const parts = 1_000_000
-	return roll(parts) < int64(c.Percent/100*parts)
+	const parts = 1_000_000_000_000_000 // nearly as fine as the numbers are
+	return roll(parts) < int64(math.Ceil(c.Percent/100*parts))
 }
 
 // series is a chance at work. netem mixes its numbers instead, so that a correlation changes how often it happens.

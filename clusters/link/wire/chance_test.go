@@ -41,6 +41,23 @@ func TestChance_WithCorrelation_IsAsOften(t *testing.T) {
 	}
 }
 
+// TestChance_Rare_MayHappen: a chance above zero happens to some packet, however small it is, and one of zero to none.
+func TestChance_Rare_MayHappen(t *testing.T) {
+	t.Parallel()
+	lowest := func(int64) int64 { return 0 }
+	for percent, want := range map[float64]bool{0: false, 1e-300: true, 0.00005: true, 100: true} {
+		if got := (Chance{Percent: percent}).alone(lowest); got != want {
+			t.Errorf("%v %%: it happens: %t", percent, got)
+		}
+	}
+	highest := func(n int64) int64 { return n - 1 }
+	for percent, want := range map[float64]bool{99.99999: false, 100: true} {
+		if got := (Chance{Percent: percent}).alone(highest); got != want {
+			t.Errorf("%v %%: it happens to all: %t", percent, got)
+		}
+	}
+}
+
 // TestLoss_ThirtyPercent_AreLate: as many packets are late as are lost, by the times of TCP.
 func TestLoss_ThirtyPercent_AreLate(t *testing.T) {
 	t.Parallel()
@@ -211,7 +228,7 @@ func TestBandwidth_Burst_PassesAtOnce(t *testing.T) {
 		{500, time.Minute, 0}, {100, time.Minute, time.Minute + 100*time.Millisecond},
 	} {
 		now := start.Add(c.at)
-		got := e.Release(Transit{Bytes: c.bytes, Arrived: now, Now: now})
+		got := e.Pace(Transit{Direction: ToServer, Bytes: c.bytes, Arrived: now, Now: now}, 0).At
 		if c.want == 0 && got.After(now) || c.want > 0 && got.Sub(start) != c.want {
 			t.Errorf("parcel %d is released at %s, want %s", n, got.Sub(start), c.want)
 		}

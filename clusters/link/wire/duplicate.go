@@ -8,7 +8,7 @@ import (
 
 // Duplicate sends packets in its direction twice, as far as a stream has any: bytes are taken as packets of 1448. TCP
 // drops the second one, so that it only takes room: it counts in the bytes of the link, and for faults of its
-// bandwidth. It hits something when bytes wait longer for that: alone it has no hits.
+// bandwidth. It hits something when bytes wait a millisecond longer for that: alone it has no hits.
 type Duplicate struct {
 	Direction Direction `json:"direction,omitempty"`
 	Chance    `json:",inline"`

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,17 +19,17 @@ type Fault interface {
 // Dice rolls a number in [0,n). It may be called by several goroutines.
 type Dice func(n int64) int64
 
-// Effect is what a fault does to the bytes of a link, as data. Its Release function is called under the wires' own
+// Effect is what a fault does to the bytes of a link, as data. Its functions are called under the wires' own
 // order, possibly by several connections at once.
 type Effect struct {
-	// Direction of the bytes concerned. Release may hold them back; it is nil for faults that hold back nothing.
+	// Direction of the bytes concerned. Release may hold them back; it is nil for faults that have none.
 	Direction Direction
 	Release   func(Transit) time.Time
-	// Copies is how many bytes more are sent for so many; nil for faults that send none. They hit something where others
+	// Pace is the Release of faults for which it matters how many bytes are sent, copies included; nil for others.
+	Pace func(t Transit, copies int) Paced
+	// Copies is how many bytes more are sent for so many; nil for faults that send none. They hit something where bytes
 	// have to wait for them.
 	Copies func(bytes int) int
-	// Rated releases depend on how many bytes are sent, copies included.
-	Rated bool
 
 	Cuts    bool // connections that lived through it are dead after it
 	Refuses bool // new connections are refused
@@ -36,15 +37,22 @@ type Effect struct {
 }
 
 func (e *Effect) holds(d Direction) bool {
-	return (e.Release != nil || e.Copies != nil) && e.Direction.covers(d)
+	return (e.Release != nil || e.Pace != nil || e.Copies != nil) && e.Direction.covers(d)
 }
 
 // Transit describes bytes that wait for their release.
 type Transit struct {
 	Direction Direction
-	Bytes     int       // with their copies, for what is rated; 0 for the end of the stream
+	Bytes     int       // without copies; 0 for the end of the stream
 	Arrived   time.Time // on the link
 	Now       time.Time
+}
+
+// Paced is the release of bytes by a fault for which it matters how many are sent.
+type Paced struct {
+	At time.Time
+	// Hits says that the fault makes these bytes late, CopiesHit that they were not if nothing were sent twice.
+	Hits, CopiesHit bool
 }
 
 // Active is a fault at work on one link.
@@ -52,6 +60,8 @@ type Active struct {
 	Effect
 	// Hit counts what the fault has hit.
 	Hit func()
+
+	copied atomic.Bool // something since the last hit by copies
 }
 
 // Plan is the set of faults that the connections of a link obey. It is replaced as a whole, never changed.

@@ -34,18 +34,12 @@ type parcel struct {
 	size     int // with what is sent twice
 	arrived  time.Time
 	releases []release // of the faults that have seen it, rolled once
-	copies   []copies  // of the faults that have seen it, too
+	copiers  []*Active // that have seen it
 }
 
 type release struct {
 	by *Active
 	at time.Time
-}
-
-// copies of a parcel's packets.
-type copies struct {
-	by   *Active
-	wait bool // for them, as soon as there is a rate
 }
 
 func newWire(c *Conn, d Direction) *wire {
@@ -169,7 +163,7 @@ func (w *wire) release(plan *Plan, p *parcel, now time.Time) time.Time {
 		}
 	}
 	for _, a := range plan.Active {
-		if a.Release == nil || !a.holds(w.direction) {
+		if a.Release == nil && a.Pace == nil || !a.holds(w.direction) {
 			continue
 		}
 		if at := p.releaseBy(a, w.direction, now); at.After(latest) {
@@ -186,36 +180,40 @@ func (p *parcel) releaseBy(a *Active, d Direction, now time.Time) time.Time {
 		}
 	}
 	transit := Transit{Direction: d, Bytes: len(p.data), Arrived: p.arrived, Now: now}
-	if a.Rated {
-		transit.Bytes = p.size
+	var r Paced
+	if a.Pace != nil {
+		r = a.Pace(transit, p.size-len(p.data))
+	} else {
+		r.At = a.Release(transit)
+		r.Hits = r.At.After(now)
 	}
-	at := a.Release(transit)
-	if at.After(now) && len(p.data) > 0 { // nobody misses the end of a stream
-		a.Hit()
-		if a.Rated {
-			p.hitCopiers()
+	if len(p.data) > 0 { // nobody misses the end of a stream
+		p.hit(a, r)
+	}
+	p.releases = append(p.releases, release{by: a, at: r.At})
+	return r.At
+}
+
+// hit counts a fault that makes the parcel late, and those whose copies do.
+func (p *parcel) hit(by *Active, r Paced) {
+	if r.Hits {
+		by.Hit()
+	}
+	for _, copier := range p.copiers {
+		if r.CopiesHit && copier.copied.Swap(false) { // its copies may be of a parcel before
+			copier.Hit()
 		}
 	}
-	p.releases = append(p.releases, release{by: a, at: at})
-	return at
 }
 
 // copy sends packets of the parcel twice, where the fault has not seen it yet.
 func (p *parcel) copy(a *Active) {
-	if slices.ContainsFunc(p.copies, func(c copies) bool { return c.by == a }) {
+	if slices.Contains(p.copiers, a) {
 		return
 	}
-	more := a.Copies(len(p.data))
-	p.size += more
-	p.copies = append(p.copies, copies{by: a, wait: more > 0})
-}
-
-// hitCopiers counts the faults for whose copies the parcel has to wait, once.
-func (p *parcel) hitCopiers() {
-	for i := range p.copies {
-		if p.copies[i].wait {
-			p.copies[i].wait = false
-			p.copies[i].by.Hit()
-		}
+	if more := a.Copies(len(p.data)); more > 0 {
+		p.size += more
+		a.copied.Store(true)
 	}
+	p.copiers = append(p.copiers, a)
 }
