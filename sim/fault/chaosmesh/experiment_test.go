@@ -184,6 +184,9 @@ func TestChaosIsCarriedOut(t *testing.T) {
 			[]any{"gardenlet-a→shoot/alpha", wire.Latency{Direction: wire.ToClient, Delay: time.Second}}, 0},
 		"loss": {"NetworkChaos", one + ", action: loss, loss: {loss: '25', correlation: '50'}, externalTargets: [a]",
 			[]any{"extensions-a→a", wire.Loss{Direction: wire.ToServer, Chance: wire.Chance{Percent: 25, Correlation: 50}}}, 0},
+		"a delay without loss": {"NetworkChaos", one + ", action: loss, loss: {loss: '0'}, delay: {latency: 1s, " +
+			"reorder: {reorder: '0', correlation: '6', gap: 3}}, externalTargets: [a]",
+			[]any{"extensions-a→a", wire.Latency{Direction: wire.ToServer, Delay: time.Second}}, 0},
 		"all of netem": {"NetworkChaos", one + ", action: netem, delay: {latency: 1s, jitter: 1s, correlation: '9', " +
 			"reorder: {reorder: '5', correlation: '6', gap: 3}}, loss: {loss: '0'}, corrupt: {corrupt: '40'}, " +
 			"duplicate: {duplicate: '0.5'}, rate: {rate: 1kbps}, externalTargets: [a]", []any{
@@ -422,6 +425,8 @@ func TestChaosThatNobodyCanDo(t *testing.T) {
 		networkActions = "must be partition, delay, loss, duplicate, corrupt, bandwidth or netem"
 		kinds          = "must be BlockChaos, HTTPChaos, IOChaos, JVMChaos, NetworkChaos, PodChaos, StressChaos or TimeChaos"
 		leaveOut       = "no backend can do it in this experiment; leave it out"
+		alone          = "duplicate: alone it harms nobody, because TCP drops what comes twice; add a rate, which it uses " +
+			"up, such as rate: {rate: 1mbps}"
 	)
 	for want, c := range map[string][2]string{
 		`fault.object.kind: Invalid value: "DNSChaos": no backend can do it: Chaos Mesh is installed without its DNS ` +
@@ -463,7 +468,11 @@ func TestChaosThatNobodyCanDo(t *testing.T) {
 		`fault.object.spec: Invalid value: "Rewrite()": nothing to replace or to patch is given`: {"HTTPChaos", gardenlets +
 			", port: 6443, target: Response, replace: {headers: {}}"},
 		`fault.object.spec: Invalid value: "loss": loss "0": it would happen to no packet; must be above 0, such as "25"`: {
-			"NetworkChaos", gardenlets + ", action: loss, loss: {loss: '0'}, delay: {latency: 1s}"},
+			"NetworkChaos", gardenlets + ", action: loss, loss: {loss: '0'}"},
+		`fault.object.spec: Invalid value: "duplicate": ` + alone: {
+			"NetworkChaos", gardenlets + ", action: duplicate, duplicate: {duplicate: '40'}"},
+		`fault.object.spec: Invalid value: "netem": ` + alone: {
+			"NetworkChaos", gardenlets + ", action: netem, duplicate: {duplicate: '40'}"},
 		`fault.object.spec: Invalid value: "netem": duplicate "0": it would happen to no packet; must be above 0, such as ` +
 			`"25"`: {"NetworkChaos", gardenlets + ", action: netem, duplicate: {duplicate: '0'}"},
 		`fault.object.spec: Invalid value: "no action": must have abort: true, a delay, replace or patch`: {

@@ -3,6 +3,7 @@ package chaosmesh
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ func networkHarms(spec *v1alpha1.NetworkChaosSpec, d wire.Direction) ([]link.Fau
 	case v1alpha1.BandwidthAction:
 		return bandwidthHarms(spec.Bandwidth, d)
 	}
-	all := packetHarms{action: string(spec.Action)}
+	var all packetHarms
 	if s := spec.Delay; s != nil {
 		all.delay(*s, d)
 	}
@@ -47,20 +48,29 @@ func networkHarms(spec *v1alpha1.NetworkChaosSpec, d wire.Direction) ([]link.Fau
 
 // packetHarms are collected, with what is wrong in them.
 type packetHarms struct {
-	action string
 	faults []link.Fault
 	errs   []error
 	never  []string // what happens to no packet
 }
 
-// err says what is wrong. What never happens is no more than useless, unless there is nothing else.
+// err says what is wrong. What harms nobody is no more than useless, unless there is nothing else.
 func (p *packetHarms) err() error {
+	if len(p.errs) > 0 || slices.ContainsFunc(p.faults, func(f link.Fault) bool { return !isDuplicate(f) }) {
+		return errors.Join(p.errs...)
+	}
 	for _, name := range p.never {
-		if name == p.action || len(p.faults) == 0 && len(p.errs) == 0 {
-			p.errs = append(p.errs, fmt.Errorf(`%s "0": it would happen to no packet; must be above 0, such as "25"`, name))
-		}
+		p.errs = append(p.errs, fmt.Errorf(`%s "0": it would happen to no packet; must be above 0, such as "25"`, name))
+	}
+	if len(p.faults) > 0 {
+		p.errs = append(p.errs, errors.New("duplicate: alone it harms nobody, because TCP drops what comes twice; add a "+
+			"rate, which it uses up, such as rate: {rate: 1mbps}"))
 	}
 	return errors.Join(p.errs...)
+}
+
+func isDuplicate(f link.Fault) bool {
+	_, is := f.(wire.Duplicate)
+	return is
 }
 
 func (p *packetHarms) add(f link.Fault, err error) {
@@ -102,8 +112,10 @@ func latencyOf(s v1alpha1.DelaySpec) (l wire.Latency, err error) {
 	if l.Correlation, err = percentOf("correlation", s.Correlation); err != nil || s.Reorder == nil {
 		return l, err
 	}
-	l.Gap = s.Reorder.Gap
-	l.Overtaking, err = chanceOf("reorder", s.Reorder.Reorder, s.Reorder.Correlation)
+	overtaking, err := chanceOf("reorder", s.Reorder.Reorder, s.Reorder.Correlation)
+	if overtaking.Percent > 0 { // else all are delayed
+		l.Overtaking, l.Gap = overtaking, s.Reorder.Gap
+	}
 	return l, err
 }
 
@@ -121,7 +133,7 @@ func percentOf(name, text string) (float64, error) {
 		return 0, nil
 	}
 	percent, err := strconv.ParseFloat(text, 64)
-	if err != nil || percent < 0 || percent > 100 {
+	if err != nil || !(percent >= 0 && percent <= 100) { // not a number is refused, too
 		return 0, fmt.Errorf(`%s %q: must be a percentage from 0 to 100, such as "25"`, name, text)
 	}
 	return percent, nil

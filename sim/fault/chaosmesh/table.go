@@ -81,7 +81,7 @@ func onNetworks() []Support {
 		{Action: "loss", Own: sentLater},
 		{
 			Action: "duplicate", Own: "packets of 1,448 bytes are sent twice by chance; TCP drops the second one, so that it " +
-				"only takes room: in the rate, and in the bytes that the link counts",
+				"only takes room: in the bytes that the link counts, and in a `rate`, without which it is refused",
 		},
 		{Action: "corrupt", Own: "as with loss, because the receiver drops what is corrupt"},
 		{
