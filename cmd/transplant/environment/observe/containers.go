@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/clusters"
@@ -151,12 +152,13 @@ func (o *Observer) Parts(ctx context.Context, cluster string, pods []corev1.Pod)
 }
 
 // planeParts are the parts of control planes. API servers serve their shoots and call nobody over links. Those that
-// call the garden and the cloud do so over the links of one actor, whatever their shoots.
+// call the garden and the cloud do so over the links of one actor, whatever their shoots. The lists are of two moments:
+// a pod is known by its name, which one that takes its place has, too.
 func planeParts(cluster string, pods, all []corev1.Pod) (parts world.Parts) {
 	actor := "control-planes-" + cluster
-	selected := map[types.UID]bool{}
+	selected := map[types.NamespacedName]bool{}
 	for _, pod := range pods {
-		selected[pod.UID] = true
+		selected[client.ObjectKeyFromObject(&pod)] = true
 		if isPlane(pod) && pod.Labels[constants.LabelRole] == workload.KubeAPIServer {
 			shoot := strings.TrimPrefix(pod.Namespace, environment.TechnicalID(""))
 			parts.Targets = append(parts.Targets, switchboard.ShootPrefix+shoot)
@@ -172,7 +174,7 @@ func planeParts(cluster string, pods, all []corev1.Pod) (parts world.Parts) {
 	}
 	var others []string
 	for _, pod := range all {
-		if isPlane(pod) && callsOut(pod) && !selected[pod.UID] {
+		if isPlane(pod) && callsOut(pod) && !isOver(pod) && !selected[client.ObjectKeyFromObject(&pod)] {
 			others = append(others, pod.Namespace+"/"+pod.Name)
 		}
 	}
@@ -192,6 +194,11 @@ func callsOut(pod corev1.Pod) bool {
 		return v.Secret != nil && (v.Secret.SecretName == namespace.KubeconfigGarden ||
 			v.Secret.SecretName == namespace.KubeconfigCloud)
 	})
+}
+
+// isOver says whether a pod calls nobody any more, or is about to end.
+func isOver(pod corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // only one of all, if it is there.

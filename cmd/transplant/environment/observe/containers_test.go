@@ -2,6 +2,7 @@ package observe
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -65,6 +66,13 @@ func TestPlaneParts(t *testing.T) {
 	beta := planePod("beta", "etcd-main-0", "etcd", "kubeconfig-garden")
 	gardenlet := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "gardenlet", UID: "gardenlet"}}
 	all := []corev1.Pod{server, etcd, machines, manager, beta, gardenlet}
+	replaced := etcd // between the two lists
+	replaced.UID = "before"
+	succeeded, failed, leaving := planePod("beta", "done", "etcd", "kubeconfig-garden"),
+		planePod("beta", "failed", "etcd", "kubeconfig-garden"), planePod("beta", "leaving", "etcd", "kubeconfig-garden")
+	succeeded.Status.Phase, failed.Status.Phase = corev1.PodSucceeded, corev1.PodFailed
+	leaving.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	all = append(all, succeeded, failed, leaving)
 	const actor = "control-planes-a"
 	for name, c := range map[string]struct {
 		pods []corev1.Pod
@@ -75,6 +83,8 @@ func TestPlaneParts(t *testing.T) {
 			actor: {"shoot--p--alpha/machines", "shoot--p--beta/etcd-main-0"}}}},
 		"a whole plane": {all[:4], world.Parts{Actors: []string{actor}, Targets: []string{"shoot/alpha"},
 			Others: map[string][]string{actor: {"shoot--p--beta/etcd-main-0"}}}},
+		"one that was replaced": {[]corev1.Pod{replaced, machines, beta}, world.Parts{Actors: []string{actor},
+			Others: map[string][]string{actor: nil}}},
 		"all": {all, world.Parts{Actors: []string{actor}, Targets: []string{"shoot/alpha"},
 			Others: map[string][]string{actor: nil}}},
 		"others": {[]corev1.Pod{gardenlet}, world.Parts{}},
