@@ -161,6 +161,8 @@ func show(t *testing.T, report contract.Report, kind contract.KindReport, clause
 	case contract.NonConformant:
 		t.Error(results.FailureText(report, kind, clause))
 	case contract.Conformant:
+	case contract.NotJudged:
+		t.Errorf("the program does not judge %s yet: use program and package of one version", clause.ID)
 	case "":
 		t.Errorf("the report says nothing about %s of %s: use program and package of one version", clause.ID, kind.Name())
 	default:

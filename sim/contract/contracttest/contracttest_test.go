@@ -71,6 +71,9 @@ func TestRun_Report_IsSubtests(t *testing.T) {
 		"a clause of another version": {map[string]contract.Finding{"A2": {Outcome: contract.Conformant},
 			"Z1": {Outcome: contract.NonConformant, Reason: "new"}}, nil, "", []string{"FAIL TestInner"},
 			"breaks Z1, which is no subtest: new", ""},
+		"not judged by an older program": {map[string]contract.Finding{"A2": {Outcome: contract.Conformant},
+			"B4": {Outcome: contract.NotJudged}}, nil, "", []string{"FAIL TestInner", "FAIL TestInner/Network/n",
+			"FAIL TestInner/Network/n/B4"}, "does not judge B4 yet", ""},
 		"no outcome": {map[string]contract.Finding{"A2": {Outcome: contract.Conformant}, "B4": {}}, nil, "",
 			[]string{"FAIL TestInner", "FAIL TestInner/Network/n", "FAIL TestInner/Network/n/B4"}, "says nothing about B4", ""},
 	} {
