@@ -6,7 +6,6 @@ import (
 	_ "embed" // the table of clauses
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -91,15 +90,10 @@ type varies string
 
 func (varies) way() string { return "…" }
 
-// lack is what a gardenlet still waits for. What an extension says about it comes after a colon, and differs.
+// lack is what a gardenlet still waits for. It is what was seen last, and differs from time to time.
 type lack string
 
-var digits = regexp.MustCompile(`[0-9]+`)
-
-func (l lack) way() string {
-	before, _, _ := strings.Cut(string(l), ":")
-	return digits.ReplaceAllString(before, "…")
-}
+func (lack) way() string { return "the wait does not end" }
 
 // listed is a text with its way.
 type listed struct{ text, ways string }

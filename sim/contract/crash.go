@@ -101,7 +101,8 @@ func (e *Evidence) survivesCrashesOf(step string) Finding {
 	return result
 }
 
-// survives says what one try of a point shows. One that differs and was tried alone as well decides nothing.
+// survives says what one try of a point shows. One that differs and was tried alone as well breaks nothing: that try
+// does, or it leaves open why they differ.
 func (e *Evidence) survives(c Crash, want Final) Finding {
 	what, difference := e.differs(c, want)
 	switch {
@@ -111,8 +112,10 @@ func (e *Evidence) survives(c Crash, want Final) Finding {
 		f := breaks("%s: %s", c.Point(), difference)
 		f.Way = c.Step + ": " + what
 		return f
-	case difference != "" && !e.triedAlone(c):
+	case difference != "" && len(e.alone(c)) == 0:
 		return unknown("%s: it was not tried alone: %s", c.Point(), difference)
+	case difference != "" && !e.differsAlone(c, want):
+		return unknown("%s: it differed once, and not alone: %s", c.Point(), difference)
 	}
 	return conforms
 }
@@ -129,8 +132,16 @@ func withPoint(points []PointFinding, p PointFinding) []PointFinding {
 	return points
 }
 
-func (e *Evidence) triedAlone(point Crash) bool {
-	return slices.ContainsFunc(e.Crashes, func(c Crash) bool {
-		return c.Alone && !c.Missed && c.Step == point.Step && c.Writes == point.Writes
+// alone are the tries of a point in which no other object was in work.
+func (e *Evidence) alone(point Crash) []Crash {
+	return slices.DeleteFunc(slices.Clone(e.Crashes), func(c Crash) bool {
+		return !c.Alone || c.Missed || c.Step != point.Step || c.Writes != point.Writes
+	})
+}
+
+func (e *Evidence) differsAlone(point Crash, want Final) bool {
+	return slices.ContainsFunc(e.alone(point), func(c Crash) bool {
+		_, difference := e.differs(c, want)
+		return difference != ""
 	})
 }

@@ -39,7 +39,7 @@ func FinalOf(namespace string, was *Step, steps []*Step) Final {
 	if len(steps) == 0 {
 		return Final{Missing: "nothing was asked"}
 	}
-	last := steps[len(steps)-1]
+	last := steps[len(steps)-1].settled()
 	final := Final{
 		Missing: last.Missing, Operation: last.After.Operation, LastType: last.After.LastType,
 		LastState: last.After.LastState, LastError: last.After.LastError,
@@ -64,6 +64,9 @@ func FinalOf(namespace string, was *Step, steps []*Step) Final {
 	final.Items = strings.Join(items, " ")
 	return final
 }
+
+// settled is the step with what it came to in the end, as far as somebody looked.
+func (s *Step) settled() *Step { return cmp.Or(s.Settled, s) }
 
 func machinesOf(was, last *Step) string {
 	if last.Machines == nil {
@@ -135,8 +138,11 @@ func (v Values) add(path string, content any, namespace string) {
 // moment is a time, also in seconds since 1970. What is made at once may have the same by chance.
 var moment = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+(Z|[+-][0-9:]+)?|[0-9]{10,}(\.[0-9]+)?`)
 
+// enough objects show what all have alike: what is drawn from a few values is alike in two by chance.
+const enough = 5
+
 // differs says in what values differ from those of objects with nothing in their way. What not all of those have, or
-// have alike, is chance. One object alone does not show what is.
+// have alike, is chance. If there are few objects, it says what is missing or more; one alone does not show even that.
 func (v Values) differs(undisturbed []Values) string {
 	if len(undisturbed) < 2 {
 		return ""
@@ -165,7 +171,7 @@ func (v Values) differs(undisturbed []Values) string {
 			return fmt.Sprintf("%s is there", path)
 		case counts[path] == len(undisturbed) && !has:
 			return fmt.Sprintf("%s is missing", path)
-		case counts[path] == len(undisturbed) && alike[path] && got != undisturbed[0][path]:
+		case len(undisturbed) >= enough && counts[path] == len(undisturbed) && alike[path] && got != undisturbed[0][path]:
 			return fmt.Sprintf("%s is %q instead of %q", path, short([]byte(got)), short([]byte(undisturbed[0][path])))
 		}
 	}
@@ -247,21 +253,38 @@ func (e *Evidence) differs(c Crash, want Final) (what, text string) {
 	var states, results []Values
 	for _, walk := range createdAlike {
 		if s, missing := e.step(walk, Create); missing == nil {
-			states = append(states, valuesOf(s.After.State, e.Walks[walk].Namespace))
-			results = append(results, valuesOf(s.After.Results, e.Walks[walk].Namespace))
+			states = append(states, valuesOf(s.settled().After.State, e.Walks[walk].Namespace))
+			results = append(results, valuesOf(s.settled().After.Results, e.Walks[walk].Namespace))
 		}
 	}
 	if difference := f.State.differs(states); difference != "" {
-		return "status.state", "status.state: " + difference
+		return ofState, ofState + ": " + difference
 	}
 	if difference := f.Results.differs(results); difference != "" {
-		return "the results", "the results: " + difference
+		return ofResults, ofResults + ": " + difference
 	}
 	return "", ""
 }
 
+// What differs in values.
+const ofState, ofResults = "status.state", "the results"
+
+// IsOfValues says that a finding of this way compares a new object with several (Compared), because one does not show
+// which of its values are chance.
+func IsOfValues(way string) bool { return way == Create+": "+ofState || way == Create+": "+ofResults }
+
 // createdAlike are the walks in which an object is created with nothing in its way.
 var createdAlike = []string{Clean, Short, Back, Touched, Deleting, Failed, Bare, Early, Lost, Refused}
+
+// Compared are the steps of a walk with which crashes are compared.
+func Compared(walk string) (steps []string) {
+	for _, step := range CrashSteps {
+		if Undisturbed(step) == walk || step == Create && slices.Contains(createdAlike, walk) {
+			steps = append(steps, step)
+		}
+	}
+	return steps
+}
 
 // Undisturbed is the walk with which a crash in a step is compared.
 func Undisturbed(step string) string {

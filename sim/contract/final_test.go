@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -52,7 +53,7 @@ func TestDiffers_Crash_ComparesMachinesAndStatus(t *testing.T) {
 		"for some time":    {restored([]string{one}, []string{one, two}), "seen others 1"},
 	} {
 		e := &Evidence{Kind: "Worker", Walks: map[string]*Walk{}, CrashSteps: []string{Create}}
-		for n, walk := range []string{Clean, Short, Back} {
+		for n, walk := range []string{Clean, Short, Back, Touched, Lost} {
 			of := strings.ReplaceAll(state, "crash", walk)
 			e.Walks[walk] = &Walk{Name: walk, Namespace: "shoot--p--" + walk, Steps: []*Step{created(n+1, of, results)}}
 		}
@@ -70,6 +71,38 @@ func TestDiffers_Crash_ComparesMachinesAndStatus(t *testing.T) {
 		if f := e.survives(crash, want); (f.Outcome == NonConformant) != (c.want != "") {
 			t.Errorf("%s: %+v", name, f)
 		}
+	}
+}
+
+// What is drawn from a few values is alike in a few objects by chance.
+func TestValues_FewObjects_OnlyPathsAreCompared(t *testing.T) {
+	t.Parallel()
+	few := slices.Repeat([]Values{{".key": "a", ".id": "1"}}, enough-1)
+	for name, c := range map[string]struct {
+		got  Values
+		of   []Values
+		want string
+	}{
+		"another value of few":  {Values{".key": "b", ".id": "1"}, few, ""},
+		"another value of many": {Values{".key": "b", ".id": "1"}, append(few, few[0]), `.key is "b" instead of "a"`},
+		"one less":              {Values{".key": "a"}, few, ".id is missing"},
+		"one more":              {Values{".key": "a", ".id": "1", ".x": "1"}, few, ".x is there"},
+	} {
+		if got := c.got.differs(c.of); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// A crash is compared with what was there after as much time.
+func TestCleanFinal_Settled_IsCompared(t *testing.T) {
+	t.Parallel()
+	s := &Step{Name: Create, Items: []Item{{Resource: "secrets", Name: "early"}}}
+	s.Settled = &Step{Name: Create, Items: []Item{{Resource: "secrets", Name: "late"}}}
+	s.Settled.After.LastState = "Error"
+	e := &Evidence{Walks: map[string]*Walk{Clean: {Name: Clean, Namespace: "n", Steps: []*Step{s}}}}
+	if got, _ := e.CleanFinal(Create); got.Items != "secrets/late" || got.LastState != "Error" {
+		t.Errorf("%+v", got)
 	}
 }
 

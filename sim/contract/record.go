@@ -144,6 +144,11 @@ type Step struct {
 	Name string
 	// Before is the object when it was asked, After when the step ended. Gone means that there is none.
 	Before, After Snapshot
+	// Handed is the status.state that a gardenlet has written before it asked to restore; nil for none.
+	Handed json.RawMessage
+	// Settled is what the step came to when it had been quiet for a while after it: After, Items and machines. Nil if
+	// nobody looked.
+	Settled *Step
 	// Writes of the extension to the API server and to the cloud, in order, until the next request.
 	Writes []Write
 	// Calls that changed the cloud, for this object.

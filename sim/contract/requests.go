@@ -31,12 +31,14 @@ func usesState(e *Evidence) Finding {
 	if missing != nil {
 		return *missing
 	}
-	was, is := steps[0].Before.State, steps[0].After.State
+	was, before, is := steps[0].Handed, steps[0].Before.State, steps[0].After.State
 	switch {
 	case e.StateMayChange:
 		return noMatter("the file says stateMayChange")
 	case len(was) == 0:
 		return noMatter("the object has no state")
+	case !bytes.Equal(was, before):
+		return breaks("status.state is another one before the restore is asked for: %s", differs(was, before))
 	case !bytes.Equal(was, is):
 		return breaks("status.state is another one after the restore: %s", differs(was, is))
 	}
@@ -268,22 +270,22 @@ func sameItems(s *Step, w *Walk, name string) bool {
 // most of a list that a reason shows.
 const most = 3
 
-// list shows the first of several; its way has each kind once.
+// list shows the first of several; its way is that of the very first: how many there are is chance.
 func list[T interface {
 	String() string
 	way() string
 }](all []T) listed {
-	var texts, ways []string
-	for i, one := range all {
-		if ways = append(ways, one.way()); i < most {
-			texts = append(texts, one.String())
-		}
+	if len(all) == 0 {
+		return listed{}
+	}
+	var texts []string
+	for _, one := range all[:min(len(all), most)] {
+		texts = append(texts, one.String())
 	}
 	if more := len(all) - most; more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
-	slices.Sort(ways)
-	return listed{strings.Join(texts, ", "), strings.Join(slices.Compact(ways), ", ")}
+	return listed{strings.Join(texts, ", "), all[0].way()}
 }
 
 // differs shows the beginning of two documents.

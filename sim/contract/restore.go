@@ -37,7 +37,7 @@ func nothingOfSeed(e *Evidence) Finding {
 	}
 	for _, text := range e.Seeds {
 		if word(text).MatchString(state) {
-			return breaks("%q stands in the state", text)
+			return breaks("%q stands in the state", varies(text))
 		}
 	}
 	return conforms

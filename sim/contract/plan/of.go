@@ -36,6 +36,9 @@ func Of(e *contract.Evidence, clause contract.Clause, found contract.Finding) Pl
 		return cmp.Or(len(b.Steps)-len(a.Steps), strings.Compare(a.Walk, b.Walk))
 	})
 	for i := len(p.Objects) - 1; i >= 0; i-- {
+		if p.isSample(i) {
+			continue
+		}
 		if without := p.without(i); len(without.check([]string{p.Of})) == 0 && shows(e, clause, without, found) {
 			p = without
 		}
@@ -50,6 +53,14 @@ func Of(e *contract.Evidence, clause contract.Clause, found contract.Finding) Pl
 		}
 	}
 	return p
+}
+
+// isSample says that an object stays in the plan, created at least: without several that are alike a replay does not
+// show which values are chance.
+func (p Plan) isSample(object int) bool {
+	return p.Clause == contract.ByCrashes && p.crash().Step == contract.Create &&
+		(p.Way == "" || contract.IsOfValues(p.Way)) &&
+		slices.Contains(contract.Compared(p.Objects[object].Walk), contract.Create)
 }
 
 // shows says whether the record shows the finding in what a plan asks for.

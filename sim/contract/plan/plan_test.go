@@ -89,6 +89,38 @@ func TestOf_Finding_HasWhatShowsIt(t *testing.T) {
 	}
 }
 
+// What differs in values is compared with all objects that show which are chance. No smaller plan is without them.
+func TestOf_ValuesOfACrash_KeepsTheSamples(t *testing.T) {
+	t.Parallel()
+	e := record()
+	e.CrashSteps = []string{contract.Create}
+	status := func(value string) contract.Snapshot {
+		return contract.Snapshot{State: []byte(`{"key":"` + value + `"}`)}
+	}
+	for _, w := range e.Walks {
+		w.Steps[0].After = status("a")
+	}
+	other := &contract.Step{Name: contract.Create, After: status("b")}
+	e.Crashes = []contract.Crash{{Step: contract.Create, Writes: 2, Alone: true,
+		Final: contract.FinalOf("shoot--p--crash", nil, []*contract.Step{other})}}
+	b17 := clause(t, contract.ByCrashes)
+	f := contract.Judge(e, []contract.Clause{b17}).Findings[b17.ID]
+	got := Of(e, b17, f)
+	var want []Object
+	for _, walk := range []string{"clean", "refused", "early", "lost", "back", "failed", "bare", "deleting", "short",
+		"touched"} {
+		want = append(want, Object{walk, []string{contract.Create}})
+	}
+	if diff := cmp.Diff(want, got.Objects); diff != "" {
+		t.Errorf("%+v (-want +got):\n%s", f, diff)
+	}
+	for _, smaller := range got.smaller() {
+		if len(smaller.Objects) < len(want) {
+			t.Errorf("%+v lacks samples", smaller.Objects)
+		}
+	}
+}
+
 func TestRead_Mistake_NamesFieldAndRemedy(t *testing.T) {
 	t.Parallel()
 	const head = "apiVersion: transplant.dev/v1alpha1\nkind: ContractPlan\nclause: b4\nof: Network/n\n"

@@ -63,7 +63,9 @@ func Confirmed(p Plan, search, again func([]Plan) (int, error)) (Plan, error) {
 func (p Plan) smaller() []Plan {
 	var all []Plan
 	for i := range p.Objects {
-		all = append(all, p.without(i))
+		if !p.isSample(i) {
+			all = append(all, p.without(i))
+		}
 	}
 	for i, o := range p.Objects {
 		for size := len(o.Steps) - 1; size > 0; size-- { // some only go together
