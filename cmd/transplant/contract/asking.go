@@ -127,7 +127,7 @@ func (u asking) thaw(ctx context.Context, at *side) (int64, error) {
 // afterwards asks when the extension has had time to see what was changed before.
 func (u asking) afterwards(ask request) request {
 	return func(ctx context.Context, at *side) (int64, error) {
-		if err := sleep(ctx, u.settles); err != nil {
+		if err := sleep(ctx, u.quiet); err != nil {
 			return 0, err
 		}
 		return ask(ctx, at)
@@ -175,8 +175,17 @@ func (u taking) handOver(ctx context.Context, at *side, saved contract.Snapshot)
 	if len(saved.State) > 0 {
 		status["state"] = saved.State
 	}
+	u.handed = saved.State
 	if u.machineState != nil {
-		status["state"] = json.RawMessage(u.machineState.Raw)
+		var state any
+		if err := json.Unmarshal(u.machineState.Raw, &state); err != nil {
+			return fmt.Errorf("read the saved machines: %w", err)
+		}
+		written, err := json.Marshal(state) // as the server answers it
+		if err != nil {
+			return fmt.Errorf("encode the saved machines: %w", err)
+		}
+		status["state"], u.handed = json.RawMessage(written), written
 	}
 	if len(saved.Resources) > 0 {
 		status["resources"] = saved.Resources

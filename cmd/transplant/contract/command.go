@@ -3,7 +3,6 @@ package contract
 import (
 	"fmt"
 	"io/fs"
-	"os"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -44,8 +43,8 @@ func NewCommand(version func() string, files fs.FS) *cobra.Command {
 
 FILE is what --extension of other commands takes (docs/third-party-extensions.md). The command starts
 two API servers with the extension, and the simulated cloud. It plays the gardenlet: reconcile,
-migrate, restore on the other seed, delete. Then it kills the extension at each write of migrate and
-restore. It needs no scenario; there is no garden, and there is no control plane of a shoot.
+migrate, restore on the other seed, delete. Then it kills the extension at each write of create,
+migrate, restore and delete. It needs no scenario; there is no garden, and there is no control plane of a shoot.
 
 The exit code is 0 for Conformant, 1 for NonConformant, 2 for an error, and 3 if nothing breaks a
 clause and some that apply could not be judged. What --expected-failures lists counts as known, and
@@ -186,10 +185,5 @@ func (o *options) chooseOut(extension string) error {
 
 // hasPlan says that the plan of --plan is one of those in the folder of the results.
 func (o *options) hasPlan() bool {
-	there, err := os.Stat(filepath.Dir(o.plan))
-	if err != nil {
-		return false
-	}
-	ours, err := os.Stat(filepath.Join(o.out, plansName))
-	return err == nil && os.SameFile(there, ours)
+	return isSame(filepath.Dir(o.plan), filepath.Join(o.out, plansName))
 }

@@ -3,6 +3,7 @@ package contract
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -198,13 +199,60 @@ func TestFinish_ExitCode(t *testing.T) {
 		report := contract.Report{Extension: "x", Reconciles: []string{"Network/n"},
 			Kinds: []contract.KindReport{{Kind: "Network", Type: "n", Findings: c.findings}}}
 		report.Expect(c.expected)
-		err := (&options{out: t.TempDir()}).finish(io.Discard, report, contract.Clauses())
+		err := (&options{out: t.TempDir()}).finish(io.Discard, report, contract.Clauses(), nil)
 		got, coder := 0, (*exitError)(nil)
 		if errors.As(err, &coder) {
 			got = coder.ExitCode()
 		}
 		if got != c.want || err != nil && coder == nil {
 			t.Errorf("%s: exit code %d, want %d: %v", name, got, c.want, err)
+		}
+	}
+}
+
+// What was found is not lost if the run fails afterwards. The error is that of the run, and its exit code 2.
+func TestFinish_FailedAfterwards_HasResultsAndTheError(t *testing.T) {
+	t.Parallel()
+	o, failed := &options{out: t.TempDir()}, errors.New("the seeds do not stop")
+	report := contract.Report{Extension: "x", Reconciles: []string{"Network/n"}, Kinds: []contract.KindReport{
+		{Kind: "Network", Type: "n", Findings: map[string]contract.Finding{"B4": {Outcome: contract.NonConformant}}}}}
+	err := o.finish(io.Discard, report, contract.Clauses(), failed)
+	if coder := (*exitError)(nil); !errors.Is(err, failed) || errors.As(err, &coder) {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(o.out, contract.ReportName)); err != nil {
+		t.Error(err)
+	}
+}
+
+// After an error in the crashes only what these show is Unknown. What the walks have shown stays.
+func TestVerdicts_CrashesFail_WalksAreJudged(t *testing.T) {
+	t.Parallel()
+	u, _ := universeOn(t, contract.Clean)
+	u.zone = "z"
+	u.admin = cloudBehind(t, noCloud{})
+	clean := &contract.Walk{Name: contract.Clean, Namespace: u.namespace, Steps: []*contract.Step{
+		{Name: contract.Create}, {Name: contract.Reconcile},
+		{Name: contract.Migrate, Items: []contract.Item{{Resource: "secrets", Name: "s"}}}}}
+	e := &contract.Evidence{Kind: "Network", Type: "n", CrashSteps: []string{contract.Migrate},
+		Walks: map[string]*contract.Walk{contract.Clean: clean}}
+	b4, _ := contract.ClauseByID("B4")
+	b17, _ := contract.ClauseByID(contract.ByCrashes)
+	ended := u.batch(t.Context(), contract.Migrate, []*point{{universe: u, operation: contract.Migrate}},
+		[]*contract.Evidence{e})
+	o := &options{out: t.TempDir()}
+	for name, c := range map[string]struct {
+		ended error
+		want  string
+	}{"crashes": {ended, "NonConformant Unknown"}, "walks": {errors.New("x"), ""}} {
+		kinds, err := o.verdicts(t.Context(), u.kit, []subject{u.subject}, []*contract.Evidence{e},
+			[]contract.Clause{b4, b17}, c.ended)
+		got := ""
+		if len(kinds) > 0 {
+			got = fmt.Sprintf("%s %s", kinds[0].Findings["B4"].Outcome, kinds[0].Findings[b17.ID].Outcome)
+		}
+		if got != c.want || !errors.Is(err, c.ended) {
+			t.Errorf("%s: %q, want %q: %v", name, got, c.want, err)
 		}
 	}
 }
@@ -217,21 +265,56 @@ func TestDiscard_ResultsOfAnEarlierRun_AreGone(t *testing.T) {
 		t.Errorf("without a folder: %v", err)
 	}
 	report := contract.Report{Extension: "x", Reconciles: []string{"Network/n"}, Kinds: []contract.KindReport{
-		{Kind: "Network", Type: "n", Findings: map[string]contract.Finding{"B4": {Outcome: contract.Conformant}}}}}
-	if err := errors.Join(o.finish(io.Discard, report, contract.Clauses()), o.write(recordName, "x")); err != nil {
+		{Kind: "Network", Type: "n", Findings: map[string]contract.Finding{
+			"B4": {Outcome: contract.Conformant, Plan: filepath.Join(o.out, plansName, "B4.yaml")}}}}}
+	if err := o.writeFile("plans/B4.yaml", nil); err != nil {
 		t.Fatal(err)
 	}
-	if files, err := os.ReadDir(o.out); err != nil || len(files) != 6 {
-		t.Fatalf("%d files, want report, record and four results: %v", len(files), err)
+	if err := errors.Join(o.finish(io.Discard, report, contract.Clauses(), nil), o.write(recordName, "x")); err != nil {
+		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(o.out, "mine.txt"), nil, 0o600); err != nil {
+	if files, err := os.ReadDir(o.out); err != nil || len(files) != 7 {
+		t.Fatalf("%d files, want report, record, four results and the plans: %v", len(files), err)
+	}
+	if err := errors.Join(o.writeFile("mine.txt", nil), o.writeFile("plans/mine.yaml", nil)); err != nil {
 		t.Fatal(err)
 	}
 	if err := o.discard(); err != nil {
 		t.Fatal(err)
 	}
-	if files, err := os.ReadDir(o.out); err != nil || len(files) != 1 || files[0].Name() != "mine.txt" {
-		t.Errorf("%v are left, want what is not of the command: %v", files, err)
+	files, err := filepath.Glob(filepath.Join(o.out, "*", "*"))
+	others, wrong := filepath.Glob(filepath.Join(o.out, "*.*"))
+	for i, file := range files {
+		files[i] = filepath.Base(file)
+	}
+	for _, file := range others {
+		files = append(files, filepath.Base(file))
+	}
+	if diff := cmp.Diff([]string{"mine.yaml", "mine.txt"}, files); diff != "" || err != nil || wrong != nil {
+		t.Errorf("what is not of the command is left (-want +got):\n%s%v%v", diff, err, wrong)
+	}
+}
+
+// What the user has given stays, also if it has the name of a result.
+func TestDiscard_FileOfTheUser_IsRefused(t *testing.T) {
+	t.Parallel()
+	for name, given := range map[string]func(*options, string){
+		"contract.yaml": func(o *options, path string) { o.file = path },
+		"badge.json":    func(o *options, path string) { o.expected = path },
+		"report.json":   func(o *options, path string) { o.plan = path },
+	} {
+		o := &options{out: t.TempDir()}
+		link := filepath.Join(t.TempDir(), "link")
+		if err := errors.Join(o.writeFile(name, []byte("mine")), os.Symlink(o.out, link)); err != nil {
+			t.Fatal(err)
+		}
+		given(o, filepath.Join(link, name))
+		if err := o.discard(); err == nil || !strings.Contains(err.Error(), "--out: ") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if content, err := os.ReadFile(filepath.Join(o.out, name)); err != nil || string(content) != "mine" {
+			t.Errorf("%s is %q: %v", name, content, err)
+		}
 	}
 }
 

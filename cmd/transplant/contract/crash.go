@@ -57,6 +57,20 @@ func (k *kit) crashAll(ctx context.Context, subjects []subject, all []*contract.
 	return nil
 }
 
+// crashError has ended the crashes.
+type crashError struct{ error }
+
+// Unwrap is why.
+func (e *crashError) Unwrap() error { return e.error }
+
+// crashedIn is the seed on which the extension is killed in a step.
+func (k *kit) crashedIn(step string) *side {
+	if step == contract.Restore {
+		return k.destination()
+	}
+	return k.source()
+}
+
 // took counts the writes that were carried out.
 func took(s *contract.Step) int {
 	n := 0
@@ -90,12 +104,20 @@ func (k *kit) confirm(ctx context.Context, step string, subjects []subject, all 
 	return nil
 }
 
-// batch brings all points to their writes, kills the extension once, and waits for the end of all.
+// batch brings all points to their writes, kills the extension once, and waits for the end of all. An error is a
+// crashError, and then none of the points is in the evidence.
 func (k *kit) batch(ctx context.Context, step string, points []*point, all []*contract.Evidence) error {
-	at := k.source()
-	if step == contract.Restore {
-		at = k.destination()
+	if err := k.interrupt(ctx, step, points); err != nil {
+		return &crashError{fmt.Errorf("crashes in %s: %w", step, err)}
 	}
+	for _, p := range points {
+		all[p.of].Crashes = append(all[p.of].Crashes, p.crash())
+	}
+	return nil
+}
+
+func (k *kit) interrupt(ctx context.Context, step string, points []*point) error {
+	at := k.crashedIn(step)
 	if err := each(ctx, points, func(ctx context.Context, p *point) error { return p.prepare(ctx) }); err != nil {
 		return err
 	}
@@ -130,13 +152,7 @@ func (k *kit) batch(ctx context.Context, step string, points []*point, all []*co
 	if err := sleep(ctx, k.quiet); err != nil {
 		return err
 	}
-	if err := each(ctx, points, func(ctx context.Context, p *point) error { return p.finish(ctx, at) }); err != nil {
-		return err
-	}
-	for _, p := range points {
-		all[p.of].Crashes = append(all[p.of].Crashes, p.crash())
-	}
-	return nil
+	return each(ctx, points, func(ctx context.Context, p *point) error { return p.finish(ctx, at) })
 }
 
 // crash is what became of the point. One that never came to its step was not interrupted.

@@ -175,7 +175,6 @@ func (at *side) backupBucket() string { return at.name + "-backups" }
 
 // grantBucket lets the extension of a seed make, change and remove a bucket, as a garden does.
 func (k *kit) grantBucket(ctx context.Context, at *side, bucket string) error {
-	k.buckets.Store(bucket, true)
 	policy := cloud.Policy{Meta: cloud.Meta{ID: cloud.BucketPolicy(bucket)}, Bound: at.name}
 	if _, err := k.admin.SetPolicy(ctx, policy); err != nil {
 		return fmt.Errorf("grant the bucket %q to %s: %w", bucket, at.name, err)

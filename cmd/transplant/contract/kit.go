@@ -76,7 +76,7 @@ type kit struct {
 	quiet, settles time.Duration
 	multiplier     int
 	kills, replays int
-	buckets        sync.Map // the names of all that the kit has objects for
+	buckets        sync.Map // the names of those that BackupBuckets stand for
 	progress       func(format string, arguments ...any)
 }
 
@@ -251,7 +251,13 @@ func (k *kit) try(ctx context.Context, subjects []subject, clauses []contract.Cl
 		}
 		all = append(all, e)
 		for walk, steps := range contract.WalkSteps {
-			if steps = e.Takes(steps); len(steps) > 0 && contract.Needs(clauses, walk) {
+			if !contract.Needs(clauses, walk) {
+				steps = nil
+				if points {
+					steps = contract.Compared(walk)
+				}
+			}
+			if steps = e.Takes(steps); len(steps) > 0 {
 				attempts = append(attempts, attempt{s, e, walk, walk, steps})
 			}
 		}
@@ -278,6 +284,9 @@ func (k *kit) walkAll(ctx context.Context, attempts []attempt) error {
 	for _, a := range attempts {
 		group.Go(func() error {
 			u := k.newWalk(a.subject, a.walk, a.name)
+			if len(a.of.CrashSteps) > 0 {
+				u.compared = contract.Compared(a.walk)
+			}
 			err := u.walkThrough(groupCtx, a.steps)
 			mu.Lock()
 			defer mu.Unlock()

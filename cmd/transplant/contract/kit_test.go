@@ -49,14 +49,20 @@ func (emptyLedger) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
 }
 
+// cloudBehind is a client of a cloud without a server.
+func cloudBehind(t *testing.T, transport http.RoundTripper) *cloud.Client {
+	t.Helper()
+	c, err := cloud.New(&rest.Config{Host: "http://cloud.test", Transport: transport}, cloud.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // universeOn is one of a Network on a seed that a kit follows, without servers.
 func universeOn(t *testing.T, name string) (*universe, *side) {
 	t.Helper()
 	extension := landscape.Extension{Name: "x", Resources: []landscape.ExtensionResource{{Kind: "Network", Type: "n"}}}
-	of, err := cloud.New(&rest.Config{Host: "http://cloud.test", Transport: emptyLedger{}}, cloud.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	prepared := environment.New(environment.ScenarioSettings)
 	prepared.Extensions = []landscape.Extension{extension}
 	subjects, _ := subjectsOf(extension, nil)
@@ -64,9 +70,27 @@ func universeOn(t *testing.T, name string) (*universe, *side) {
 		client:  fake.NewClientBuilder().WithScheme(environment.Scheme()).Build(),
 		objects: map[string]*observer{"Network": newObserver()}}
 	u := (&kit{environment: prepared, sides: []*side{at}, multiplier: 1,
-		observer: ledger{of}}).newUniverse(subjects[0], name)
+		observer: ledger{cloudBehind(t, emptyLedger{})}}).newUniverse(subjects[0], name)
 	at.tap.Watch(u.namespace, u.kind.Resource, "")
 	return u, at
+}
+
+// writes lets the extension write its object, and says whether that passes.
+func writes(u *universe, at *side) (passes bool) {
+	r := httptest.NewRequest(http.MethodPatch, "/apis/extensions.gardener.cloud/v1alpha1/namespaces/"+u.namespace+
+		"/networks/contract", strings.NewReader("{}"))
+	q := kubeapi.Describe(r)
+	defer func() {
+		if why := recover(); why != nil && why != http.ErrAbortHandler { // with which a tap refuses
+			panic(why)
+		}
+	}()
+	tap.ToAPI{Tap: at.tap}.Start().Serve(nil, &requests.Exchange{W: httptest.NewRecorder(), R: r, Request: &q},
+		func(x *requests.Exchange) {
+			passes = true
+			x.W.WriteHeader(http.StatusOK)
+		})
+	return passes
 }
 
 // A write between an answer and the next request is of the step before, however late it is.
@@ -74,11 +98,9 @@ func TestStep_LateWrite_IsOfTheStepBefore(t *testing.T) {
 	t.Parallel()
 	u, at := universeOn(t, contract.Clean)
 	write := func(context.Context, *side) (int64, error) {
-		r := httptest.NewRequest(http.MethodPatch, "/apis/extensions.gardener.cloud/v1alpha1/namespaces/"+u.namespace+
-			"/networks/contract", strings.NewReader("{}"))
-		q := kubeapi.Describe(r)
-		tap.ToAPI{Tap: at.tap}.Start().Serve(nil, &requests.Exchange{W: httptest.NewRecorder(), R: r, Request: &q},
-			func(x *requests.Exchange) { x.W.WriteHeader(http.StatusOK) })
+		if !writes(u, at) {
+			t.Error("the write does not pass")
+		}
 		return 0, nil
 	}
 	var got []int
@@ -241,6 +263,9 @@ func TestMigrateDeleted_AsksBeforeItDeletes(t *testing.T) {
 		}
 		at.client = interceptor.NewClient(at.client, interceptor.Funcs{
 			Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
+				if writes(u, at) {
+					t.Error("a write passes before the object is deleted")
+				}
 				there := u.empty()
 				if err := c.Get(ctx, client.ObjectKeyFromObject(o), there); err != nil {
 					return err
@@ -286,14 +311,17 @@ func onCloud(t *testing.T, u *universe, entries ...cloud.LedgerEntry) {
 		entries[i].Seq, entries[i].Identity = int64(i+1), u.source().actor
 		entries[i].Verb, entries[i].After, entries[i].Outcome = "create", "x", cloud.OutcomeOK
 	}
-	of, err := cloud.New(&rest.Config{Host: "http://cloud.test", Transport: ledgerOf(entries)}, cloud.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.observer = ledger{of}
+	u.observer = ledger{cloudBehind(t, ledgerOf(entries))}
 }
 
-// A call that may have been for the object is not lost: of a bucket that nobody has asked for, too.
+// agreeing is a cloud that does whatever it is asked for.
+type agreeing struct{}
+
+func (agreeing) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("{}")), Request: r}, nil
+}
+
+// A call that may have been for the object is not lost: of a bucket that nobody has asked for, too, and of a seed's.
 func TestAccount_CallOfNobody_IsCounted(t *testing.T) {
 	t.Parallel()
 	u, _ := universeOn(t, contract.Clean)
@@ -302,8 +330,12 @@ func TestAccount_CallOfNobody_IsCounted(t *testing.T) {
 	}
 	onCloud(t, u, call(u.namespace, cloud.KindNetworks, "n1"), call("other", cloud.KindNetworks, "n2"),
 		call("", cloud.KindNetworks, "n3"), call("", cloud.KindBuckets, "known"), call("", cloud.KindBuckets, "unknown"),
-		call("", cloud.KindBuckets, u.objectName()))
+		call("", cloud.KindBuckets, u.objectName()), call("", cloud.KindBuckets, u.source().backupBucket()))
 	u.buckets.Store("known", true)
+	u.admin = cloudBehind(t, agreeing{})
+	if err := u.makeBackupBuckets(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	s := &contract.Step{}
 	if err := u.account(t.Context(), s); err != nil {
 		t.Fatal(err)
@@ -312,8 +344,8 @@ func TestAccount_CallOfNobody_IsCounted(t *testing.T) {
 	for _, call := range s.Calls {
 		ids = append(ids, call.ID)
 	}
-	if diff := gocmp.Diff([]string{"n1", u.objectName()}, ids); diff != "" || s.Unscoped != 2 {
-		t.Errorf("%d of nobody, want n3 and the unknown bucket; its own (-want +got):\n%s", s.Unscoped, diff)
+	if diff := gocmp.Diff([]string{"n1", u.objectName()}, ids); diff != "" || s.Unscoped != 3 {
+		t.Errorf("%d of nobody, want n3, the unknown bucket and the seed's; its own (-want +got):\n%s", s.Unscoped, diff)
 	}
 }
 
@@ -332,6 +364,98 @@ func TestArriveBase_LateCall_IsOfTheLastStep(t *testing.T) {
 	if len(last.Calls) != 1 {
 		t.Errorf("the last step has %+v", last.Calls)
 	}
+}
+
+// What changes the cloud while the Infrastructure comes to the seed may be for the object.
+func TestArriveBase_CallMeanwhile_MayBeOfTheObject(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u, at := universeOn(t, contract.Clean)
+		calls := &ledgerOf{}
+		u.observer = ledger{cloudBehind(t, calls)}
+		at.config = &rest.Config{Host: "http://seed.test", Transport: noCloud{}}
+		at.client = interceptor.NewClient(at.client, interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
+				*calls = append(*calls, cloud.LedgerEntry{Seq: 1, Scope: cloud.Scope{Shoot: u.namespace}, Identity: at.actor,
+					Kind: cloud.KindNetworks, ID: "n1", Verb: "create", After: "x", Outcome: cloud.OutcomeOK})
+				return c.Create(ctx, o, options...)
+			}})
+		u.base = u.newUniverse(u.subject, contract.Clean)
+		last := &contract.Step{Name: contract.DeleteSource}
+		u.walk.Steps = []*contract.Step{last}
+		err := u.arriveBase(t.Context(), at)
+		if len(last.Calls) != 0 || last.Unscoped != 1 || !strings.Contains(u.walk.Ended, "its Infrastructure: ") {
+			t.Errorf("the last step has %d calls and %d of nobody; it ended: %q: %v", len(last.Calls), last.Unscoped,
+				u.walk.Ended, err)
+		}
+	})
+}
+
+// Crashes are compared with what an undisturbed step came to after as much time as after a crash.
+func TestStep_Compared_IsLookedAtAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u, at := universeOn(t, contract.Clean)
+		u.quiet, u.settles, u.compared = quietTime, settleTime, []string{contract.Create}
+		show := func(number, operation string) {
+			object := versionOf(number, operation)
+			object.SetNamespace(u.namespace)
+			object.SetName("contract")
+			if err := at.objects["Network"].take(t.Context(), watch.Modified, object, nil); err != nil {
+				t.Error(err)
+			}
+		}
+		show("1", "early")
+		time.AfterFunc(2*settleTime, func() { show("2", "late") })
+		isThere := func(version) error { return nil }
+		s, err := u.step(t.Context(), at, contract.Create, nothing, isThere, time.Second)
+		if err != nil || s.After.Operation != "early" || s.Settled == nil || s.Settled.After.Operation != "late" {
+			t.Fatalf("%+v: %v", s, err)
+		}
+		s, err = u.step(t.Context(), at, contract.Reconcile, nothing, isThere, time.Second)
+		if err != nil || s.Settled != nil {
+			t.Errorf("%+v: %v", s, err)
+		}
+	})
+}
+
+// The state that was handed over is in the record of the restore: the object may have another when it is asked for.
+func TestStep_Restore_HasWhatWasHandedOver(t *testing.T) {
+	t.Parallel()
+	u, at := universeOn(t, contract.Clean)
+	u.sides, u.handed = []*side{{name: "other"}, at}, json.RawMessage(`{"id":"n1"}`)
+	for name, want := range map[string]string{contract.WaitForState: "", contract.Restore: `{"id":"n1"}`} {
+		if s, err := u.step(t.Context(), at, name, nothing, nil, 0); err != nil || string(s.Handed) != want {
+			t.Errorf("%s: %+v: %v", name, s, err)
+		}
+	}
+}
+
+// There is as much time for seeing the smallest plan again as it took before, and the extension is back then.
+func TestShrinkWithin_LongReplay_IsSeenAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := plan.Plan{APIVersion: contract.APIVersion, Kind: plan.FileKind, Clause: "B4", Of: "Network/n",
+			Objects: []plan.Object{{Walk: contract.Clean, Steps: contract.WalkSteps[contract.Clean]}}}
+		var done []string
+		shows := func(ctx context.Context, plans []plan.Plan) (int, error) {
+			if err := sleep(ctx, 4*time.Minute); err != nil {
+				done = append(done, "interrupted")
+				return -1, err
+			}
+			done = append(done, "shown")
+			return len(plans) - 1, nil // which has most steps
+		}
+		got, ended, err := shrinkWithin(t.Context(), 10*time.Minute, p, shows, func(context.Context) error {
+			done = append(done, "back")
+			return nil
+		})
+		steps, _ := got.Size()
+		if all := strings.Join(done, " "); steps >= len(p.Objects[0].Steps) || !ended || err == nil ||
+			all != "shown interrupted back shown" {
+			t.Errorf("%d steps, ended %t: %s: %v", steps, ended, all, err)
+		}
+	})
 }
 
 // Machines that were there for some time are seen, as they were last.
@@ -370,12 +494,8 @@ func TestPlans_ShrinkFails_KeepsThePlan(t *testing.T) {
 	t.Parallel()
 	u, at := universeOn(t, contract.Clean)
 	at.cluster = &embedded.Cluster{}
-	of, err := cloud.New(&rest.Config{Host: "http://cloud.test", Transport: noCloud{}}, cloud.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var said []string
-	u.admin, u.zone = of, "z"
+	u.admin, u.zone = cloudBehind(t, noCloud{}), "z"
 	u.progress = func(format string, arguments ...any) { said = append(said, fmt.Sprintf(format, arguments...)) }
 	e := &contract.Evidence{Kind: "Network", Type: "n", Walks: map[string]*contract.Walk{contract.Clean: {
 		Name: contract.Clean, Namespace: u.namespace, Steps: []*contract.Step{{Name: contract.Create},
@@ -394,6 +514,19 @@ func TestPlans_ShrinkFails_KeepsThePlan(t *testing.T) {
 		!strings.Contains(all, "no cloud") {
 		t.Errorf("it says %q", all)
 	}
+}
+
+// What was changed before is seen before the next is asked for: a watch may take longer than an answer to settle.
+func TestAfterwards_WaitsUntilItIsQuiet(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u, at := universeOn(t, contract.Failed)
+		u.quiet, u.settles = quietTime, settleTime
+		began := time.Now()
+		if _, err := (asking{u}).afterwards(nothing)(t.Context(), at); err != nil || time.Since(began) < quietTime {
+			t.Errorf("asked after %s: %v", time.Since(began), err)
+		}
+	})
 }
 
 // An object that has not asked the cloud is not waited for, whatever its Infrastructure has asked.

@@ -51,14 +51,10 @@ func judged(e *contract.Evidence, clause contract.Clause) contract.Finding {
 }
 
 // shrink makes a plan smaller that shows a finding, until none of the smaller ones shows it, or most of the time has
-// passed. The rest is for seeing the smallest once more. After an error the plan is as it was.
+// passed. After an error the plan is as it was.
 func (k *kit) shrink(ctx context.Context, s subject, p plan.Plan, found contract.Finding,
 	within time.Duration) (plan.Plan, error) {
-	whole, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	search, stop := context.WithTimeout(whole, within*3/4)
-	defer stop()
-	shows := func(ctx context.Context, plans []plan.Plan) (int, error) {
+	smallest, ended, err := shrinkWithin(ctx, within, p, func(ctx context.Context, plans []plan.Plan) (int, error) {
 		evidence, err := k.replay(ctx, s, plans)
 		if err != nil {
 			return -1, err
@@ -70,26 +66,61 @@ func (k *kit) shrink(ctx context.Context, s subject, p plan.Plan, found contract
 			}
 		}
 		return -1, nil
+	}, func(ctx context.Context) error {
+		if p.Crash == nil {
+			return nil
+		}
+		return k.awaitReturn(ctx, k.crashedIn(p.Crash.Step), []*point{k.newPoint(s, 0, p.Crash.Step, 0, "back")})
+	})
+	if ctx.Err() == nil && ended {
+		k.progress("%s of %s: --shrink has ended, and the plan may not be the smallest", p.Clause, p.Of)
+		return smallest, nil
 	}
-	smallest, err := plan.Confirmed(p, func(next []plan.Plan) (int, error) {
+	return smallest, err
+}
+
+// shrinkWithin makes a plan smaller, and says whether the time for the search has ended. What is left then, a quarter
+// at least, is for seeing the smallest once more: it is longer than what that took before. What is interrupted may be
+// in the middle of a crash: back waits until the extension is back.
+func shrinkWithin(ctx context.Context, within time.Duration, p plan.Plan,
+	shows func(context.Context, []plan.Plan) (int, error), back func(context.Context) error,
+) (smallest plan.Plan, ended bool, err error) {
+	whole, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	until, left := time.Now().Add(within), within/4
+	search := func(some []plan.Plan) (int, error) {
+		searching, stop := context.WithDeadline(whole, until.Add(-left))
+		defer stop()
+		began := time.Now()
+		i, err := shows(searching, some)
+		if took := time.Since(began); i >= 0 {
+			left = max(within/4, took+took/4)
+		}
+		ended = ended || errors.Is(searching.Err(), context.DeadlineExceeded)
+		return i, err
+	}
+	smallest, err = plan.Confirmed(p, func(next []plan.Plan) (int, error) {
 		together := len(next)
 		if p.Crash != nil { // each has a kill of its own
 			together = 1
 		}
 		done := 0
 		for some := range slices.Chunk(next, together) {
-			if i, err := shows(search, some); err != nil || i >= 0 {
+			if i, err := search(some); err != nil || i >= 0 {
 				return done + i, err
 			}
 			done += len(some)
 		}
 		return -1, nil
-	}, func(one []plan.Plan) (int, error) { return shows(whole, one) })
-	if ctx.Err() == nil && errors.Is(search.Err(), context.DeadlineExceeded) {
-		k.progress("%s of %s: --shrink has ended, and the plan may not be the smallest", p.Clause, p.Of)
-		return smallest, nil
-	}
-	return smallest, err
+	}, func(one []plan.Plan) (int, error) {
+		if ended {
+			if err := back(whole); err != nil {
+				return -1, err
+			}
+		}
+		return shows(whole, one)
+	})
+	return smallest, ended, err
 }
 
 // plans writes a plan for each finding that breaks a clause. With --shrink it is the smallest that was found.

@@ -83,17 +83,18 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if len(subjects) > 0 {
-		if found.Kinds, err = o.judge(ctx, prepared, subjects, clauses, out); err != nil {
+		if found.Kinds, err = o.judge(ctx, prepared, subjects, clauses, out); err != nil && len(found.Kinds) < len(subjects) {
 			return err
 		}
 	}
 	found.Kinds = append(found.Kinds, without...)
 	found.Expect(expected)
 	found.Seconds = time.Since(found.Started).Seconds()
-	return o.finish(out, found, clauses)
+	return o.finish(out, found, clauses, err)
 }
 
-// judge tries all subjects, and finds what the record says about the clauses.
+// judge tries all subjects, and finds what the record says about the clauses. If there is an error, too, all kinds were
+// judged, or none.
 func (o *options) judge(ctx context.Context, e *environment.Environment, subjects []subject, clauses []contract.Clause,
 	out io.Writer) (kinds []contract.KindReport, err error) {
 	var evidence []*contract.Evidence
@@ -103,20 +104,35 @@ func (o *options) judge(ctx context.Context, e *environment.Environment, subject
 		} else {
 			evidence, err = k.try(ctx, subjects, clauses)
 		}
-		for i := 0; i < len(evidence) && err == nil; i++ {
-			kinds = append(kinds, contract.Judge(evidence[i], clauses))
-			if o.replayed != nil {
-				id := o.replayed.Clause
-				kinds[i].Findings[id] = o.replayed.Shown(kinds[i].Findings[id])
-			}
-			err = o.plans(ctx, k, subjects[i], evidence[i], kinds[i])
-		}
+		kinds, err = o.verdicts(ctx, k, subjects, evidence, clauses, err)
 		return err
 	})
 	if len(evidence) > 0 { // an error may be understood by it
 		err = errors.Join(err, o.write(recordName, evidence))
 	}
 	return kinds, err
+}
+
+// verdicts are what the record of all kinds says, and the plans that show it again. If ended has ended the crashes,
+// what the walks have shown stays.
+func (o *options) verdicts(ctx context.Context, k *kit, subjects []subject, evidence []*contract.Evidence,
+	clauses []contract.Clause, ended error) (kinds []contract.KindReport, err error) {
+	if ended != nil {
+		if crashes := (*crashError)(nil); !errors.As(ended, &crashes) {
+			return nil, ended
+		}
+		o.shrink = 0 // nothing more is tried
+	}
+	for i, e := range evidence {
+		kind := contract.Judge(e, clauses)
+		if o.replayed != nil {
+			id := o.replayed.Clause
+			kind.Findings[id] = o.replayed.Shown(kind.Findings[id])
+		}
+		err = errors.Join(err, o.plans(ctx, k, subjects[i], e, kind))
+		kinds = append(kinds, kind)
+	}
+	return kinds, errors.Join(ended, err)
 }
 
 // kindsOf the extension, each with its type.
@@ -151,45 +167,81 @@ func (o *options) newReport(e landscape.Extension, clauses []contract.Clause) (c
 }
 
 // discard the results of an earlier run in the same folder: after an error they would be taken for those of this one.
+// What the user has given is no result.
 func (o *options) discard() error {
-	names := append(results.Names(), contract.ReportName, recordName)
+	var paths []string
+	for _, name := range append(results.Names(), contract.ReportName, recordName) {
+		paths = append(paths, filepath.Join(o.out, name))
+	}
 	if o.plan == "" {
-		plans, err := filepath.Glob(filepath.Join(o.out, plansName, "*.yaml"))
-		if err != nil {
-			return fmt.Errorf("find the plans of an earlier run: %w", err)
-		}
-		for _, path := range plans {
-			names = append(names, filepath.Join(plansName, filepath.Base(path)))
+		paths = append(paths, o.earlierPlans()...)
+	}
+	for _, path := range paths {
+		for _, given := range []string{o.file, o.expected, o.plan} {
+			if isSame(path, given) {
+				return fmt.Errorf("--out: the results would replace %s; name another folder", given)
+			}
 		}
 	}
-	for _, name := range names {
-		if err := os.Remove(filepath.Join(o.out, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, path := range paths {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove the results of an earlier run: %w", err)
 		}
 	}
 	return nil
 }
 
-// finish writes the results. The error has the exit code.
-func (o *options) finish(out io.Writer, found contract.Report, clauses []contract.Clause) error {
+// earlierPlans are the paths of those that the report in the folder of the results has found.
+func (o *options) earlierPlans() (paths []string) {
+	content, err := os.ReadFile(filepath.Join(o.out, contract.ReportName))
+	var earlier contract.Report
+	if err != nil || json.Unmarshal(content, &earlier) != nil {
+		return nil // then the report was not written
+	}
+	for _, kind := range earlier.Kinds {
+		for _, f := range kind.Findings {
+			path := filepath.Join(o.out, plansName, filepath.Base(f.Plan))
+			if f.Plan != "" && isSame(path, f.Plan) { // the plan of a replay is that of another run
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths
+}
+
+// isSame says that both paths are there, and of the same file.
+func isSame(path, other string) bool {
+	one, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	another, err := os.Stat(other)
+	return err == nil && os.SameFile(one, another)
+}
+
+// finish writes the results. The error has the exit code. It is failed if a run that has judged all kinds has failed
+// then, and nil if not: the results are there all the same.
+func (o *options) finish(out io.Writer, found contract.Report, clauses []contract.Clause, failed error) error {
 	if err := o.write(contract.ReportName, found); err != nil {
-		return err
+		return errors.Join(failed, err)
 	}
 	files, err := results.Files(found, report.Style())
 	if err != nil {
-		return err
+		return errors.Join(failed, err)
 	}
 	for name, content := range files {
 		if err := o.writeFile(name, content); err != nil {
-			return err
+			return errors.Join(failed, err)
 		}
 	}
 	if err := found.Write(out, clauses); err != nil {
-		return err
+		return errors.Join(failed, err)
 	}
 	fmt.Fprintf(out, "  %s, %s, %s, %s, record and logs are in %s\n", results.PageName, junit.FileName,
 		results.PublishedName, results.BadgeName, o.out)
 	switch code := found.ExitCode(); {
+	case failed != nil:
+		return failed
 	case code == 0:
 		return nil
 	case code == 3:

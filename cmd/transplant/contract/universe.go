@@ -38,6 +38,8 @@ type universe struct {
 	last             map[string]*contract.Step // on a seed
 	secrets          []corev1.Secret           // that move with the shoot, as they were after the last reconcile
 	lists            bool                      // what is in the namespace is of interest
+	compared         []string                  // steps, with crashes
+	handed           json.RawMessage           // the state that was taken along
 	foreign          bool                      // the object is of a type that is nobody's
 	noSeed           bool                      // the Cluster has no seed
 	isBase           bool                      // it is what another object needs, in that one's namespace
@@ -83,6 +85,7 @@ func (u *universe) arrive(ctx context.Context, at *side) error {
 	u.epoch++
 	at.tap.Watch(u.namespace, u.kind.Resource, u.clusterName())
 	if u.kind.Name == extensionsv1alpha1.BackupBucketResource {
+		u.buckets.Store(u.objectName(), true)
 		if err := u.grantBucket(ctx, at, u.objectName()); err != nil {
 			return err
 		}
@@ -165,6 +168,9 @@ type answer func(version) error
 func (u *universe) step(ctx context.Context, at *side, name string, ask request, answered answer,
 	wait time.Duration) (*contract.Step, error) {
 	s := &contract.Step{Name: name, Before: u.look(at)}
+	if name == contract.Restore && at != u.source() {
+		s.Handed = u.handed
+	}
 	if err := passSecond(ctx, s.Before.LastUpdated); err != nil {
 		return nil, err
 	}
@@ -208,7 +214,26 @@ func (u *universe) step(ctx context.Context, at *side, name string, ask request,
 	}
 	s.CloudRequests -= cloudBefore
 	u.walk.Steps, u.last[at.name] = append(u.walk.Steps, s), s
-	return s, nil
+	return s, listing{u}.settle(ctx, at, s)
+}
+
+// settle looks at what crashes are compared with when as much time has passed as after a crash.
+func (u listing) settle(ctx context.Context, at *side, s *contract.Step) error {
+	if s.Missing != "" || !slices.Contains(u.compared, s.Name) {
+		return nil
+	}
+	if err := sleep(ctx, u.quiet); err != nil {
+		return err
+	}
+	u.note(at, s)
+	if err := u.account(ctx, s); err != nil {
+		return fmt.Errorf("after %s of %s: %w", s.Name, u.namespace, err)
+	}
+	s.Settled = &contract.Step{Name: s.Name, After: u.look(at), MachinesSeen: s.MachinesSeen}
+	if !u.lists {
+		return nil
+	}
+	return u.inventory(ctx, at, s.Settled)
 }
 
 // passSecond waits until the time is in a later second than the last answer: answers have whole seconds, and one to the
@@ -236,15 +261,8 @@ func (u *universe) collect(ctx context.Context, at *side, s *contract.Step) erro
 	}
 	_, s.CloudRequests = at.tap.Since(u.namespace, 0)
 	var err error
-	if u.lists && slices.Contains(listed, s.Name) {
-		if err := (listing{u}).list(ctx, at, s); err != nil {
-			return err
-		}
-	}
-	if u.kind.Name == extensionsv1alpha1.WorkerResource && at != u.source() {
-		if s.MachinesSeen, err = machinesSeen(at.machine, u.namespace); err != nil {
-			return err
-		}
+	if err := (listing{u}).inventory(ctx, at, s); err != nil {
+		return err
 	}
 	if s.Name == contract.Create || s.Name == contract.Reconcile {
 		if err := (taking{u}).save(ctx, at, s.After); err != nil {
@@ -256,6 +274,19 @@ func (u *universe) collect(ctx context.Context, at *side, s *contract.Step) erro
 	}
 	s.Managed = managedIn(at.managed, u.namespace)
 	return nil
+}
+
+// inventory of the namespace, as far as somebody compares it.
+func (u listing) inventory(ctx context.Context, at *side, s *contract.Step) (err error) {
+	if u.lists && slices.Contains(listed, s.Name) {
+		if err := u.list(ctx, at, s); err != nil {
+			return err
+		}
+	}
+	if u.kind.Name == extensionsv1alpha1.WorkerResource && at != u.source() {
+		s.MachinesSeen, err = machinesSeen(at.machine, u.namespace)
+	}
+	return err
 }
 
 // listing is about what is in the namespace.
