@@ -81,7 +81,9 @@ func writes(u *universe, at *side) (passes bool) {
 		"/networks/contract", strings.NewReader("{}"))
 	q := kubeapi.Describe(r)
 	defer func() {
-		if why := recover(); why != nil && why != http.ErrAbortHandler { // with which a tap refuses
+		why := recover()
+		refused, _ := why.(error)
+		if why != nil && !errors.Is(refused, http.ErrAbortHandler) { // with which a tap refuses
 			panic(why)
 		}
 	}()
