@@ -30,7 +30,7 @@ const (
 	composeProject = "transplant-dashboards"
 	// grafanaURL is where the compose files publish Grafana.
 	grafanaURL = "http://127.0.0.1:3000"
-	// grafanaStarts is how long it may take, with new plugins and on a busy machine.
+	// grafanaStarts is how long it may take until it answers. Nobody has measured it.
 	grafanaStarts = 2 * time.Minute
 )
 

@@ -31,12 +31,14 @@ func TestPhase_OfNamespace(t *testing.T) {
 		project *gardencorev1beta1.Project
 		others  []client.Object
 		want    gardencorev1beta1.ProjectPhase
+		wakes   []string // projects that a change of garden-p wakes
 	}{
-		"there":         {named(ptr.To("garden-p")), []client.Object{namespace(metav1.ObjectMeta{})}, "Ready"},
-		"not there":     {named(ptr.To("garden-p")), nil, "Pending"},
-		"none":          {named(nil), nil, "Pending"},
-		"deleted":       {gone, []client.Object{namespace(metav1.ObjectMeta{})}, "Terminating"},
-		"being deleted": {named(ptr.To("garden-p")), []client.Object{leaving}, "Terminating"},
+		"there":         {named(ptr.To("garden-p")), []client.Object{namespace(metav1.ObjectMeta{})}, "Ready", []string{"p"}},
+		"not there":     {named(ptr.To("garden-p")), nil, "Pending", []string{"p"}},
+		"none":          {named(nil), nil, "Pending", nil},
+		"another":       {named(ptr.To("garden-q")), nil, "Pending", nil},
+		"deleted":       {gone, []client.Object{namespace(metav1.ObjectMeta{})}, "Terminating", []string{"p"}},
+		"being deleted": {named(ptr.To("garden-p")), []client.Object{leaving}, "Terminating", []string{"p"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -52,13 +54,9 @@ func TestPhase_OfNamespace(t *testing.T) {
 			if _, err := (&Phase{Garden: garden}).Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
 				t.Fatal(err)
 			}
-			for namespace, want := range map[string]int{ptr.Deref(row.project.Spec.Namespace, "none"): 1, "garden-q": 0} {
-				if row.project.Spec.Namespace == nil {
-					want = 0
-				}
-				if woken := (&Phase{Garden: garden}).with(t.Context(), namespace); len(woken) != want {
-					t.Errorf("namespace %s wakes %v", namespace, woken)
-				}
+			if woken := (&Phase{Garden: garden}).with(t.Context(), "garden-p"); len(woken) != len(row.wakes) ||
+				len(woken) > 0 && woken[0].Name != row.wakes[0] {
+				t.Errorf("the namespace wakes %v, want %v", woken, row.wakes)
 			}
 			got := &gardencorev1beta1.Project{}
 			if err := garden.Get(t.Context(), key, got); err != nil || got.Status.Phase != row.want ||
