@@ -431,7 +431,7 @@ func TestSideBySide(t *testing.T) {
 func takeFirstFreeSlot(t *testing.T) address.Slot {
 	t.Helper()
 	var listener net.Listener
-	claim, err := address.Take(t.Context(), func(slot address.Slot) ([]address.Endpoint, error) {
+	claim, err := address.Take(t.Context(), address.FirstOnes, func(slot address.Slot) ([]address.Endpoint, error) {
 		garden, err := slot.Cluster(0)
 		if err == nil {
 			listener, err = net.Listen("tcp", netip.AddrPortFrom(garden.Node, 6443).String())

@@ -27,7 +27,8 @@ type Options struct {
 	Dir   string   // the run directory; empty for $TRANSPLANT_HOME/<name>
 	Seeds []string // in order; nil for a and b
 
-	Slot         *address.Slot // the address slot; nil for the first free one
+	Slot         *address.Slot // the address slot; nil for the first free one, or the last one with ToKeep
+	ToKeep       bool          // a checkpoint will be made of it, which is started at the same addresses
 	Binary       string        // the control-plane binary; empty for binary.Ensure
 	Executable   string        // transplant, which process nodes and extras run; empty for os.Executable
 	WithoutNodes bool          // leave the process nodes out: no pod will run

@@ -8,10 +8,14 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
 )
 
-// takeSlot takes the slot that was asked for, or the first one in which every address is free.
+// takeSlot takes the slot that was asked for, or the first one of the order in which every address is free.
 func (o *Options) takeSlot(ctx context.Context) (claim *address.Claim, err error) {
 	if o.Slot == nil {
-		if claim, err = address.Take(ctx, o.endpoints); err != nil {
+		order := address.Order(address.FirstOnes)
+		if o.ToKeep {
+			order = address.LastOnes
+		}
+		if claim, err = address.Take(ctx, order, o.endpoints); err != nil {
 			return claim, err
 		}
 		if claim.Passed != nil {

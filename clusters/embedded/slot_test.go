@@ -24,10 +24,27 @@ func TestTakeSlot_EarlierOneIsPassedOver_SaysWhy(t *testing.T) {
 	}
 }
 
+// Of a landscape that will be kept the addresses are such that others, which take the first ones, are not in its way.
+func TestTakeSlot_ToKeep_IsAfterThoseOfOthers(t *testing.T) {
+	t.Parallel()
+	var slots []address.Slot
+	for _, toKeep := range []bool{true, false} {
+		claim, err := (&Options{ToKeep: toKeep, Progress: func(Progress) {}}).takeSlot(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = claim.Release() }) // the kernel does it, too
+		slots = append(slots, claim.Slot)
+	}
+	if kept, other := slots[0], slots[1]; kept <= other {
+		t.Errorf("slot %d is kept, and another landscape has %d", kept, other)
+	}
+}
+
 // A checkpoint has no other addresses to be started at.
 func TestTakeSlot_AnotherHasIt_SaysWhatToDo(t *testing.T) {
 	t.Parallel()
-	claim, err := address.Take(t.Context(), func(address.Slot) ([]address.Endpoint, error) { return nil, nil })
+	claim, err := address.Take(t.Context(), address.LastOnes, func(address.Slot) ([]address.Endpoint, error) { return nil, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,6 +118,8 @@ type Request struct {
 	Logs string
 	// From is the checkpoint to start, which the backend has opened; nil for a new landscape.
 	From Checkpoint
+	// ToKeep is whether a checkpoint will be made of it.
+	ToKeep bool
 	// Progress takes a line about what is going on. Never nil.
 	Progress func(text string)
 }

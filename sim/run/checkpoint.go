@@ -200,7 +200,7 @@ func (r *runner) prepare(ctx context.Context, p *plan) (*engine.Prepared, error)
 	view := terminal.Show(ctx, r.out, journal, s)
 	defer view.Wait()
 	defer journal.Close()
-	shared := &environment{worker: &worker{runner: r, place: p.places[0]}, needs: beginning(s)}
+	shared := &environment{worker: &worker{runner: r, place: p.places[0]}, needs: beginning(s), toKeep: true}
 	shared.needs.Shoots = nil
 	if err := shared.start(ctx, journal, filepath.Join(r.folder, verdict.LogsName)); err != nil {
 		return nil, err

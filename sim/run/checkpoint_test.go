@@ -29,6 +29,7 @@ type keeping struct {
 	contents []byte
 	kept     *worldtest.World
 	resumed  int
+	toKeep   []bool // of each landscape that was made
 }
 
 var _ Keeper = &keeping{}
@@ -51,6 +52,7 @@ func (c keepingClaim) Start(ctx context.Context, request Request) (world.World, 
 		c.by.resumed++
 		return c.by.kept, nil
 	}
+	c.by.toKeep = append(c.by.toKeep, request.ToKeep)
 	w, err := c.smallClaim.Start(ctx, request)
 	if err == nil {
 		c.by.kept = w.(*worldtest.World)
@@ -122,6 +124,9 @@ func TestRun_FromACheckpoint_BeginsWithItsShoots(t *testing.T) {
 	k.keep(t, file)
 	if k.kept.Stopped() != 1 {
 		t.Errorf("the landscape was stopped %d times before it was kept", k.kept.Stopped())
+	}
+	if !slices.Equal(k.toKeep, []bool{true}) {
+		t.Errorf("landscapes were made to be kept: %v, want one that is", k.toKeep)
 	}
 	before := uidOf(t, k.kept, "alpha")
 	var out bytes.Buffer

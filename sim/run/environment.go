@@ -17,6 +17,7 @@ type environment struct {
 	worker *worker
 	needs  landscape.Landscape
 	world  world.World
+	toKeep bool // a checkpoint will be made of it
 }
 
 // start the landscape, unless it is there. Where it does not come up its logs are in the folder.
@@ -26,6 +27,7 @@ func (e *environment) start(ctx context.Context, journal *timeline.Journal, logs
 	}
 	w, err := e.worker.place.Start(ctx, Request{
 		Landscape: e.needs, RandomSeed: e.worker.randomSeed, Logs: logs, From: e.worker.checkpoint(),
+		ToKeep:   e.toKeep,
 		Progress: func(text string) { journal.Record(timeline.Event{Payload: timeline.Note{Text: text}}) },
 	})
 	if err != nil {

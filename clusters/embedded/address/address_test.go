@@ -78,14 +78,14 @@ func TestPlansAreDisjoint(t *testing.T) {
 
 func TestClaim(t *testing.T) {
 	t.Parallel()
-	first, err := Take(t.Context(), nothing)
+	first, err := Take(t.Context(), FirstOnes, nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := TakeSlot(first.Slot); !errors.Is(err, ErrSlotTaken) {
 		t.Errorf("claim a slot twice: got %v, want ErrSlotTaken", err)
 	}
-	second, err := Take(t.Context(), nothing)
+	second, err := Take(t.Context(), FirstOnes, nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestTake_AddressHeldBySomebodyElse_TakesAnotherSlot(t *testing.T) {
 	t.Parallel()
 	taken := Endpoint{Network: "tcp", AddrPort: occupy(t, "tcp"), Purpose: "the API server"}
 	var passed []Slot
-	claim, err := Take(t.Context(), func(slot Slot) ([]Endpoint, error) {
+	claim, err := Take(t.Context(), FirstOnes, func(slot Slot) ([]Endpoint, error) {
 		if len(passed) == 2 {
 			return nil, nil
 		}
@@ -129,14 +129,14 @@ func TestTake_AddressHeldBySomebodyElse_TakesAnotherSlot(t *testing.T) {
 	if err := claim.Release(); err != nil {
 		t.Error(err)
 	}
-	_, err = Take(t.Context(), func(Slot) ([]Endpoint, error) { return []Endpoint{taken}, nil })
+	_, err = Take(t.Context(), FirstOnes, func(Slot) ([]Endpoint, error) { return []Endpoint{taken}, nil })
 	var reason *TakenError
 	if !errors.As(err, &reason) || reason.AddrPort != taken.AddrPort || !errors.Is(err, ErrNoSlot) ||
 		strings.Contains(err.Error(), "--slot") {
 		t.Errorf("got %v, want ErrNoSlot and a TakenError", err)
 	}
 	failure := errors.New("no plan")
-	if _, err := Take(t.Context(), func(Slot) ([]Endpoint, error) { return nil, failure }); !errors.Is(err, failure) {
+	if _, err := Take(t.Context(), FirstOnes, func(Slot) ([]Endpoint, error) { return nil, failure }); !errors.Is(err, failure) {
 		t.Errorf("got %v, want the plan's error", err)
 	}
 }

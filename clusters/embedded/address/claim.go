@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net"
 	"net/netip"
 	"syscall"
@@ -30,13 +31,29 @@ type Claim struct {
 	listener net.Listener
 }
 
-// Take claims the first slot that is free, and in which nobody else holds any of the endpoints. When there is none,
-// those that are taken in the first slot of no landscape are named, each a *TakenError.
-func Take(ctx context.Context, endpoints func(Slot) ([]Endpoint, error)) (*Claim, error) {
+// Order is one in which slots are tried.
+type Order iter.Seq[Slot]
+
+// FirstOnes begins with the first slot.
+func FirstOnes(yield func(Slot) bool) {
+	for slot := Slot(0); slot < Slots && yield(slot); slot++ {
+	}
+}
+
+// LastOnes begins with the last slot. It is for landscapes that are bound to their slot for longer than they run:
+// others hardly ever get there.
+func LastOnes(yield func(Slot) bool) {
+	for slot := Slot(Slots - 1); slot >= 0 && yield(slot); slot-- {
+	}
+}
+
+// Take claims the first slot of the order that is free, and in which nobody else holds any of the endpoints. When there
+// is none, those that are taken in the first slot of no landscape are named, each a *TakenError.
+func Take(ctx context.Context, order Order, endpoints func(Slot) ([]Endpoint, error)) (*Claim, error) {
 	var claim *Claim
 	var occupied []Endpoint
 	err := settled(ctx, func() (_ bool, err error) {
-		claim, occupied, err = takeOnce(endpoints)
+		claim, occupied, err = takeOnce(order, endpoints)
 		return claim != nil || len(occupied) == 0, err
 	})
 	switch {
@@ -55,10 +72,10 @@ func Take(ctx context.Context, endpoints func(Slot) ([]Endpoint, error)) (*Claim
 
 // takeOnce goes through all slots, and gives the endpoints that somebody else holds in the first one that no landscape
 // has.
-func takeOnce(endpoints func(Slot) ([]Endpoint, error)) (*Claim, []Endpoint, error) {
+func takeOnce(order Order, endpoints func(Slot) ([]Endpoint, error)) (*Claim, []Endpoint, error) {
 	var occupied []Endpoint
-	for slot := range Slots {
-		claim, err := TakeSlot(Slot(slot))
+	for slot := range order {
+		claim, err := TakeSlot(slot)
 		if errors.Is(err, ErrSlotTaken) {
 			continue
 		}

@@ -67,6 +67,7 @@ func (b *Embedded) start(ctx context.Context, c *claim, request run.Request) (wo
 	options := embedded.Options{
 		Name: c.dir.Name, Dir: c.dir.Path, Lock: c.lock,
 		Seeds:    request.Landscape.SeedNames(),
+		ToKeep:   request.ToKeep,
 		Progress: progress(request.Progress),
 	}
 	if request.From != nil {
