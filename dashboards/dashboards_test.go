@@ -143,16 +143,15 @@ func TestThresholdsAndGoalsAreDrawn(t *testing.T) {
 func TestQueriesAnswer(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	var tables strings.Builder
 	for _, b := range dashboards.Boards() {
 		if b.Live {
 			continue // package e2e has a landscape for it
 		}
 		variablesAnswer(t, p, b)
 		annotationsAnswer(t, p, b, runs(t))
-		fmt.Fprintf(&tables, "# %s\n", b.Title)
+		page := prometheustest.NewPage(b.UID, b.Title, b.About, ofTheRuns)
 		for _, panel := range b.Panels {
-			fmt.Fprintf(&tables, "\n## %s\n\n%s\n\n", panel.Title, panel.About)
+			page.Panel(panel.Title, panel.About)
 			for _, q := range panel.Queries {
 				expr := b.Expr(q, p.span(), time.Second)
 				found, err := p.query(expr, q.Instant)
@@ -165,15 +164,61 @@ func TestQueriesAnswer(t *testing.T) {
 				if s, again := prometheustest.Twice(found); again {
 					t.Errorf("%s, %s: %v is drawn twice\n%s", b.Title, panel.Title, s.Labels, expr)
 				}
-				tables.WriteString(prometheustest.Table(q.Legend, found))
+				page.Answer(q.Legend, found)
 			}
 		}
+		published(t, page)
 	}
-	path := filepath.Join(t.ArtifactDir(), "dashboards.md")
-	if err := os.WriteFile(path, []byte(tables.String()), 0o644); err != nil {
+}
+
+// ofTheRuns is which runs the published pages are of.
+const ofTheRuns = "The runs are four that the tests of the boards keep."
+
+// published compares a page with the one that users read, unless there are more runs than those that are kept.
+func published(t *testing.T, page *prometheustest.Page) {
+	t.Helper()
+	is := filepath.Join(t.ArtifactDir(), page.Name())
+	if err := os.WriteFile(is, []byte(page.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("what the panels show is in %s", path)
+	if os.Getenv(metricRuns) != "" {
+		return
+	}
+	says, err := os.ReadFile(filepath.Join("../docs/boards", page.Name()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(page.String(), string(says)); diff != "" {
+		t.Errorf("docs/boards/%s is not what the board shows, which is in %s (go test -artifacts keeps it; -want +got):\n%s",
+			page.Name(), is, diff)
+	}
+}
+
+// The page of the board about programs that run is of one landscape. It has each panel.
+func TestBoards_OfProgramsThatRun_HaveTheirPages(t *testing.T) {
+	t.Parallel()
+	for _, b := range dashboards.Boards() {
+		if !b.Live {
+			continue
+		}
+		page, err := os.ReadFile(filepath.Join("../docs/boards", b.UID+".md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for _, p := range b.Panels {
+			want = append(want, p.Title)
+		}
+		got := regexp.MustCompile("(?m)^## (.*)$").FindAllStringSubmatch(string(page), -1)
+		var has []string
+		for _, title := range got {
+			has = append(has, title[1])
+		}
+		if diff := cmp.Diff(want, has); diff != "" {
+			t.Errorf("docs/boards/%s.md has other panels; its test in e2e writes it with go test -artifacts (-want +got):\n%s",
+				b.UID, diff)
+		}
+	}
 }
 
 // variablesAnswer executes what Grafana asks for the values that can be chosen.

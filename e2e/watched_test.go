@@ -61,18 +61,21 @@ func (w *watching) programs(t *testing.T) {
 // legend names. They look back to when the watching began.
 func (w *watching) boards(t *testing.T) {
 	w.installed(t)
-	asked, tables := 0, strings.Builder{}
+	asked := 0
 	for _, b := range dashboards.Boards() {
 		if !b.Live {
 			continue
 		}
-		fmt.Fprintf(&tables, "# %s\n", b.Title)
+		page := prometheustest.NewPage(b.UID, b.Title, b.About, "It was a landscape of the tests of this repository.")
 		for _, panel := range b.Panels {
-			fmt.Fprintf(&tables, "\n## %s\n\n%s\n\n", panel.Title, panel.About)
+			page.Panel(panel.Title, panel.About)
 			for _, q := range panel.Queries {
 				asked++
-				tables.WriteString(prometheustest.Table(q.Legend, answered(t, w.server, w.begin, b, panel, q)))
+				page.Answer(q.Legend, answered(t, w.server, w.begin, b, panel, q))
 			}
+		}
+		if err := os.WriteFile(filepath.Join(t.ArtifactDir(), page.Name()), []byte(page.String()), 0o644); err != nil {
+			t.Error(err)
 		}
 	}
 	if asked == 0 {
@@ -82,9 +85,6 @@ func (w *watching) boards(t *testing.T) {
 	hosts, err := w.server.LabelValues("host", "rest_client_requests_total", w.begin, time.Now())
 	if diff := cmp.Diff([]string{"garden", "seed", "shoot"}, hosts); diff != "" || err != nil {
 		t.Errorf("hosts of requests to API servers: %v (-want +got):\n%s", err, diff)
-	}
-	if err := os.WriteFile(filepath.Join(t.ArtifactDir(), "controllers.md"), []byte(tables.String()), 0o644); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -44,7 +44,8 @@ func TestTakeSlot_ToKeep_IsAfterThoseOfOthers(t *testing.T) {
 // A checkpoint has no other addresses to be started at.
 func TestTakeSlot_AnotherHasIt_SaysWhatToDo(t *testing.T) {
 	t.Parallel()
-	claim, err := address.Take(t.Context(), address.LastOnes, func(address.Slot) ([]address.Endpoint, error) { return nil, nil })
+	nowhere := func(address.Slot) ([]address.Endpoint, error) { return nil, nil }
+	claim, err := address.Take(t.Context(), address.LastOnes, nowhere)
 	if err != nil {
 		t.Fatal(err)
 	}

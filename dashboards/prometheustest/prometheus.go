@@ -235,9 +235,9 @@ func get[T any](s *Server, path string, values url.Values) (T, error) {
 
 var inLegend = regexp.MustCompile(`{{\s*(\w+)\s*}}`)
 
-// Table of a query's answer in Markdown, with its series named as Grafana shows them: the least, the last and the most
-// of each.
-func Table(legend string, found []Series) string {
+// tableLines are the lines of a table in Markdown about what a query has found, in order: the least, the last and the
+// greatest of each series.
+func tableLines(legend string, found []Series) []string {
 	var lines []string
 	for _, s := range found {
 		least, last, most := "", "", ""
@@ -247,7 +247,7 @@ func Table(legend string, found []Series) string {
 		lines = append(lines, fmt.Sprintf("| %s | %s | %s | %s |", named(legend, s), least, last, most))
 	}
 	slices.Sort(lines)
-	return "| series | min | last | max |\n|---|---|---|---|\n" + strings.Join(slices.Compact(lines), "\n") + "\n\n"
+	return slices.Compact(lines)
 }
 
 func shown(value float64) string { return strconv.FormatFloat(value, 'g', 6, 64) }

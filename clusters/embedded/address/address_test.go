@@ -136,7 +136,8 @@ func TestTake_AddressHeldBySomebodyElse_TakesAnotherSlot(t *testing.T) {
 		t.Errorf("got %v, want ErrNoSlot and a TakenError", err)
 	}
 	failure := errors.New("no plan")
-	if _, err := Take(t.Context(), FirstOnes, func(Slot) ([]Endpoint, error) { return nil, failure }); !errors.Is(err, failure) {
+	_, err = Take(t.Context(), FirstOnes, func(Slot) ([]Endpoint, error) { return nil, failure })
+	if !errors.Is(err, failure) {
 		t.Errorf("got %v, want the plan's error", err)
 	}
 }
