@@ -230,6 +230,23 @@ func TestFreeze_ProcessWithChildren_StopsTheWholeTree(t *testing.T) {
 	}
 }
 
+// A shell waits in vfork until its child has begun another program, and a child that is stopped before does not. So the
+// parent has to stop first. Freezing often meets such moments.
+func TestFreeze_ChildrenThatAreJustBorn_StopToo(t *testing.T) {
+	t.Parallel()
+	p := start(t, `sh -c 'echo grandchild; while :; do /bin/true; done' & echo child; wait`)
+	awaitLog(t, p, "grandchild")
+	for range 100 {
+		frozen, err := p.Freeze()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Thaw(frozen); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func state(t *testing.T, pid int) string {
 	t.Helper()
 	fields, err := stat(pid)

@@ -73,12 +73,8 @@ func (p *Process) Freeze() ([]ID, error) {
 		}
 		stopped = append(stopped, fresh...) // before the signals, so that after an error Thaw continues those that got one
 		for _, id := range fresh {
-			if err := id.Signal(syscall.SIGSTOP); err != nil {
-				return stopped, err
-			}
-		}
-		for _, id := range fresh {
-			if err := id.awaitStopped(); err != nil {
+			// A parent in vfork stops when its child has begun another program, which it cannot once it has stopped.
+			if err := errors.Join(id.Signal(syscall.SIGSTOP), id.awaitStopped()); err != nil {
 				return stopped, err
 			}
 		}
