@@ -282,6 +282,14 @@ func TestManyShootsAreFoldedInABrowser(t *testing.T) {
 // realRuns names folders of runs whose reports are to be looked at in the browser too, separated like a PATH.
 const realRuns = "TRANSPLANT_REPORT_RUNS"
 
+// brokenWords are the headings of tables that have more lines than words.
+const brokenWords = `[...document.querySelectorAll("th")].filter(th => {
+	const words = document.createRange()
+	words.selectNodeContents(th)
+	const lines = new Set([...words.getClientRects()].map(r => Math.round(r.top)))
+	return lines.size > th.textContent.trim().split(/[\s-]+/).length
+}).map(th => th.textContent)`
+
 // Reports of real runs, where the environment names some: pictures of them are kept, and each must be painted without
 // complaint.
 func TestReportsOfRealRunsInABrowser(t *testing.T) {
@@ -315,6 +323,12 @@ func TestReportsOfRealRunsInABrowser(t *testing.T) {
 			t.Errorf("%s has %d rows", folder, rows)
 		}
 		w.picture(filepath.Base(folder))
+		for _, width := range []int64{1400, 800, 500} {
+			w.do("change the width", chromedp.EmulateViewport(width, 900))
+			if broken := ask[[]string](w, brokenWords); len(broken) > 0 {
+				t.Errorf("%s, %d pixels wide, breaks within words of headings: %q", folder, width, broken)
+			}
+		}
 	}
 	if wrong := w.complaints(); len(wrong) > 0 {
 		t.Errorf("the pages complained: %q", wrong)
