@@ -325,6 +325,9 @@ func TestReportsOfRealRunsInABrowser(t *testing.T) {
 		w.picture(filepath.Base(folder))
 		for _, width := range []int64{1400, 800, 500} {
 			w.do("change the width", chromedp.EmulateViewport(width, 900))
+			if ask[bool](w, fmt.Sprintf("document.documentElement.scrollWidth > %d", width+1)) {
+				t.Errorf("%s, %d pixels wide, must be scrolled sideways", folder, width)
+			}
 			if broken := ask[[]string](w, brokenWords); len(broken) > 0 {
 				t.Errorf("%s, %d pixels wide, breaks within words of headings: %q", folder, width, broken)
 			}
