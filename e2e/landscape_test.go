@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/transplant-sim/transplant/clusters/integrationtest"
 )
 
@@ -26,6 +29,7 @@ type landscape struct {
 // newLandscape is one that is not up yet, in a home of its own. More may be in the environment of its commands.
 func newLandscape(t *testing.T, more ...string) *landscape {
 	t.Helper()
+	log.SetLogger(logr.Discard()) // otherwise the first client prints the stack of its caller
 	l := &landscape{home: t.TempDir(), marked: map[string]bool{}}
 	l.environment = append(inHome(l.home), more...)
 	built(t)
