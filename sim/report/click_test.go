@@ -282,13 +282,13 @@ func TestManyShootsAreFoldedInABrowser(t *testing.T) {
 // realRuns names folders of runs whose reports are to be looked at in the browser too, separated like a PATH.
 const realRuns = "TRANSPLANT_REPORT_RUNS"
 
-// brokenWords are the headings of tables that have more lines than words.
-const brokenWords = `[...document.querySelectorAll("th")].filter(th => {
+// brokenWords are the headings of tables, and cells of comparisons, that have more lines than words.
+const brokenWords = `[...document.querySelectorAll("th, .compare td")].filter(cell => {
 	const words = document.createRange()
-	words.selectNodeContents(th)
+	words.selectNodeContents(cell)
 	const lines = new Set([...words.getClientRects()].map(r => Math.round(r.top)))
-	return lines.size > th.textContent.trim().split(/[\s-]+/).length
-}).map(th => th.textContent)`
+	return lines.size > cell.innerText.trim().split(/[\s-]+/).length
+}).map(cell => cell.textContent)`
 
 // Reports of real runs, where the environment names some: pictures of them are kept, and each must be painted without
 // complaint.

@@ -73,6 +73,10 @@ func TestTheListAndTheComparisonInABrowser(t *testing.T) {
 		t.Errorf("%d boxes are drawn", boxes)
 	}
 	w.picture("comparison")
+	w.do("hold it in the hand", chromedp.EmulateViewport(360, 900))
+	if broken := ask[[]string](w, brokenWords); len(broken) > 0 {
+		t.Errorf("360 pixels wide, words are broken: %q", broken)
+	}
 	w.do("go to a report", chromedp.Click(chromedp.CSS("table.compare thead a")),
 		chromedp.WaitReady(chromedp.CSS(`#picture[data-busy="false"]`)))
 	if title := ask[string](w, "document.title"); title != "Failed: tale" {
