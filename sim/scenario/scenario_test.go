@@ -558,7 +558,7 @@ var mistakes = map[string]struct{ old, new, want string }{
 			"{action: random, mode: one, selector: {}}}}",
 		`f:16: spec.steps[2].fault.chaos.object.kind: Invalid value: "DNSChaos": no backend can do it: Chaos Mesh is ` +
 			`installed without its DNS server; must be BlockChaos, HTTPChaos, IOChaos, JVMChaos, NetworkChaos, PodChaos, ` +
-			`StressChaos or TimeChaos`},
+			`Schedule, StressChaos, TimeChaos or Workflow`},
 	"a number as name": {"name: right", "name: 7",
 		`f:4: metadata.name: is "7"; must be a string`},
 	"nothing for a value": {"name: right", "name:",
@@ -618,7 +618,7 @@ var mistakes = map[string]struct{ old, new, want string }{
 	"a wrong kind of Chaos Mesh": {cutOfRight,
 		"chaos: {cluster: a, object: {apiVersion: chaos-mesh.org/v1alpha1, kind: MoodChaos}}",
 		`f:16: spec.steps[2].fault.chaos.object.kind: is "MoodChaos"; must be BlockChaos, HTTPChaos, IOChaos, ` +
-			`JVMChaos, NetworkChaos, PodChaos, StressChaos or TimeChaos`},
+			`JVMChaos, NetworkChaos, PodChaos, Schedule, StressChaos, TimeChaos or Workflow`},
 	"Chaos Mesh with an anchor": {cutOfRight,
 		"chaos: {cluster: a, object: {apiVersion: &x chaos-mesh.org/v1alpha1, kind: PodChaos}}",
 		`f:16: spec.steps[2].fault.chaos.object: anchors and aliases are not supported`},
@@ -911,7 +911,8 @@ func TestMistakes_InSeveralParts_AreReportedTogether(t *testing.T) {
 		"a kind of Chaos Mesh": {
 			[]string{cutOfRight, chaosOf("PodChoas", "")},
 			[]string{`f:16: spec.steps[2].fault.chaos.object.kind: is "PodChoas"; must be BlockChaos, HTTPChaos, ` +
-				`IOChaos, JVMChaos, NetworkChaos, PodChaos, StressChaos or TimeChaos; did you mean "PodChaos"?`},
+				`IOChaos, JVMChaos, NetworkChaos, PodChaos, Schedule, StressChaos, TimeChaos or Workflow; did you mean ` +
+				`"PodChaos"?`},
 		},
 	} {
 		_, err := scenario.Parse("f", []byte(strings.NewReplacer(c.replace...).Replace(right)))

@@ -34,6 +34,9 @@ func (e Experiment) Check(path *field.Path, on landscape.Landscape) field.ErrorL
 	if !e.hasSpec() {
 		return append(errs, field.Required(spec, "says what is done, and to which pods"))
 	}
+	if s, is := seriesOf(e.object); is {
+		return append(errs, checkSeries(spec, s)...)
+	}
 	for _, problem := range genericwebhook.Validate(e.object) {
 		errs = append(errs, e.clear(problem, path))
 	}

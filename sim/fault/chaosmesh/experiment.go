@@ -63,7 +63,7 @@ func (e *Experiment) UnmarshalJSON(data []byte) error {
 		object.SetNamespace(metav1.NamespaceDefault)
 	}
 	e.object, e.raw = object, bytes.Clone(data)
-	if !e.hasSpec() { // which the check misses
+	if _, is := seriesOf(object); is || !e.hasSpec() { // which the check misses; a series has its own defaults
 		return nil
 	}
 	if errs := genericwebhook.Default(object); len(errs) > 0 {

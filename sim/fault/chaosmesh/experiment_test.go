@@ -138,7 +138,15 @@ func crowd(t *testing.T) *podSpy {
 		namespace, name, _ := strings.Cut(name, "/")
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name,
 			Labels: map[string]string{"app": app}, Annotations: map[string]string{"name": name}}}
+		if app == "gardenlet" { // the others are not scheduled
+			pod.Spec.NodeName = "of-" + name
+		}
 		_, err := c.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{})
+		must(t, err)
+	}
+	for _, name := range []string{"of-g-1", "of-g-2"} {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"is": name}}}
+		_, err := c.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
 		must(t, err)
 	}
 	return s
@@ -228,6 +236,12 @@ func TestChaosIsCarriedOut(t *testing.T) {
 			[]any{"a", []string(nil), true}, 1},
 		"annotations": {"PodChaos", "selector: {annotationSelectors: {name: g-1}}, mode: all, action: pod-failure",
 			[]any{"a", []string(nil), true}, 1},
+		"nodes": {"PodChaos", "selector: {namespaces: [garden], nodes: [of-g-1]}, mode: all, action: pod-failure",
+			[]any{"a", []string(nil), true}, 1},
+		"labels of nodes": {"PodChaos", "selector: {namespaces: [garden], nodeSelectors: {is: of-g-2}}, mode: all, " +
+			"action: pod-failure", []any{"a", []string(nil), true}, 1},
+		"fields": {"PodChaos", "selector: {namespaces: [garden], fieldSelectors: {metadata.name: g-1}}, mode: all, " +
+			"action: pod-failure", []any{"a", []string(nil), true}, 1},
 		"phases": {"PodChaos", "selector: {podPhaseSelectors: [Running]}, mode: all, action: pod-failure",
 			[]any{"a", []string(nil), true}, 3},
 		"expressions": {"PodChaos",
@@ -423,16 +437,28 @@ func TestChaosThatNobodyCanDo(t *testing.T) {
 	const (
 		podActions     = "must be pod-kill, container-kill or pod-failure"
 		networkActions = "must be partition, delay, loss, duplicate, corrupt, bandwidth or netem"
-		kinds          = "must be BlockChaos, HTTPChaos, IOChaos, JVMChaos, NetworkChaos, PodChaos, StressChaos or TimeChaos"
-		leaveOut       = "no backend can do it in this experiment; leave it out"
-		alone          = "duplicate: alone it harms nobody, because TCP drops what comes twice; add a rate, which it uses " +
+		kinds          = "must be BlockChaos, HTTPChaos, IOChaos, JVMChaos, NetworkChaos, PodChaos, Schedule, StressChaos, " +
+			"TimeChaos or Workflow"
+		begun    = "must be BlockChaos, HTTPChaos, IOChaos, JVMChaos, NetworkChaos, PodChaos, StressChaos or TimeChaos"
+		leaveOut = "no backend can do it in this experiment; leave it out"
+		alone    = "duplicate: alone it harms nobody, because TCP drops what comes twice; add a rate, which it uses " +
 			"up, such as rate: {rate: 1mbps}"
 	)
 	for want, c := range map[string][2]string{
 		`fault.object.kind: Invalid value: "DNSChaos": no backend can do it: Chaos Mesh is installed without its DNS ` +
 			`server; ` + kinds: {"DNSChaos", gardenlets + ", action: error"},
-		`fault.object.kind: Invalid value: "Schedule": no backend can do it: give its experiment as a fault, for each time ` +
-			`at which it is to begin; ` + kinds: {"Schedule", "schedule: '@daily', type: PodChaos"},
+		`fault.object.spec.type: Invalid value: "DNSChaos": no backend can do it: Chaos Mesh is installed without its DNS ` +
+			`server; ` + begun: {"Schedule", "schedule: '@daily', type: DNSChaos, dnsChaos: {" + gardenlets +
+			", action: error}"},
+		`fault.object.spec.type: Invalid value: "Workflow": ` + begun + `; give any other as a fault of its own`: {
+			"Schedule", "schedule: '@daily', type: Workflow, workflow: {entry: a, templates: [{name: a, " +
+				"templateType: Suspend, deadline: 1s}]}"},
+		`fault.object.spec.templates[0].templateType: Invalid value: "Schedule": ` + begun +
+			`; give any other as a fault of its own`: {"Workflow", "entry: a, templates: [{name: a, templateType: Schedule, " +
+			"deadline: 1s, schedule: {schedule: '@daily', type: PodChaos, podChaos: {" + gardenlets + ", action: pod-kill}}}]"},
+		`fault.object.spec: Invalid value: "Schedule": spec.schedule: Invalid value: "often": parse schedule field ` +
+			`error:expected 5 to 6 fields, found 1: [often]`: {"Schedule", "schedule: often, type: PodChaos, podChaos: {" +
+			gardenlets + ", action: pod-kill}"},
 		`fault.object.spec.action: Invalid value: "nap": no backend can do it; must be latency, fault, attrOverride or ` +
 			`mistake`: {"IOChaos", gardenlets + ", action: nap, volumePath: /data"},
 		`fault.object.spec.target.mode: Unsupported value: "most": supported values: "one", "all", "fixed", ` +
@@ -626,8 +652,8 @@ func TestCheckChaos(t *testing.T) {
 		}
 	}
 	for want, c := range map[string][2]string{
-		`kind: is "Pod"; must be BlockChaos, HTTPChaos, IOChaos, JVMChaos, NetworkChaos, PodChaos, StressChaos or ` +
-			`TimeChaos`: {"Pod", ""},
+		`kind: is "Pod"; must be BlockChaos, HTTPChaos, IOChaos, JVMChaos, NetworkChaos, PodChaos, Schedule, StressChaos, ` +
+			`TimeChaos or Workflow`: {"Pod", ""},
 		`spec.modus: unknown field; did you mean "mode"?`: {"PodChaos", "modus: one"},
 	} {
 		if _, err := parse(c[0], c[1]); err == nil || !strings.Contains(err.Error(), want) {

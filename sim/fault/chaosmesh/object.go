@@ -74,10 +74,15 @@ func (a *applied) inject(ctx context.Context, w world.World, cluster string, e E
 	if has, err := hasDefinition(config, e.kind()); err != nil || !has {
 		return false, world.Injection{}, err
 	}
-	m := &meshed{applied: a, world: w, cluster: cluster, object: e.object.DeepCopyObject().(experiment)}
-	if m.client, err = meshClient(config); err != nil {
+	c, err := meshClient(config)
+	if err != nil {
 		return false, world.Injection{}, err
 	}
+	if s, is := seriesOf(e.object.DeepCopyObject()); is {
+		injection, err := beginSeries(ctx, c, cluster, s)
+		return err == nil, injection, err
+	}
+	m := &meshed{applied: a, world: w, cluster: cluster, client: c, object: e.object.DeepCopyObject().(experiment)}
 	if selected, err := m.remember(ctx); err != nil || !selected {
 		return !selected && err == nil, nothing(), err
 	}

@@ -243,7 +243,7 @@ func TestChaosMesh(t *testing.T) {
 	must(t, clientgoscheme.AddToScheme(scheme))
 	must(t, v1alpha1.AddToScheme(scheme))
 	config := apiservertest.Start(t, apiservertest.Options{
-		CRDs:  definitions(t, "podchaos", "networkchaos", "stresschaos"),
+		CRDs:  definitions(t, "podchaos", "networkchaos", "stresschaos", "schedules"),
 		Flags: []string{"--disable-admission-plugins=ServiceAccount"},
 	})
 	client, err := crclient.New(config, crclient.Options{Scheme: scheme})
@@ -317,7 +317,55 @@ func TestChaosMesh(t *testing.T) {
 		}
 		must(t, injection.Heal(t.Context()))
 	})
+	t.Run("series", func(t *testing.T) { testSeries(t, w) })
 	t.Run("refused", func(t *testing.T) { testMeshRefusals(t, w) })
+}
+
+// A Schedule hits what its experiments hit. They end with it, also those that it begins at the last moment.
+func testSeries(t *testing.T, w *meshWorld) {
+	const namespace = "series"
+	t.Parallel()
+	w.stand(t, namespace, false)
+	w.play(t, namespace, part{})
+	content, err := yaml.YAMLToJSON([]byte("apiVersion: chaos-mesh.org/v1alpha1\nkind: Schedule\n" +
+		"metadata: {name: x, namespace: " + namespace + "}\n" +
+		"spec: {schedule: '@every 5s', type: StressChaos, stressChaos: {mode: all, stressors: {cpu: {workers: 1}}, " +
+		"selector: {namespaces: [" + namespace + "], labelSelectors: {app: gardenlet}}}}\n"))
+	must(t, err)
+	var e chaosmesh.Experiment
+	must(t, e.UnmarshalJSON(content))
+	injection, err := e.Inject(t.Context(), w, "a")
+	must(t, err)
+	begin := func(name string) error {
+		busy := &v1alpha1.StressChaos{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name,
+			Labels: map[string]string{"managed-by": "x"}}}
+		busy.Spec.Selector.Namespaces, busy.Spec.Selector.LabelSelectors = []string{namespace},
+			map[string]string{"app": "gardenlet"}
+		busy.Spec.Mode, busy.Spec.Stressors = v1alpha1.AllMode, &v1alpha1.Stressors{CPUStressor: &v1alpha1.CPUStressor{
+			Stressor: v1alpha1.Stressor{Workers: 1}}}
+		return w.client.Create(t.Context(), busy)
+	}
+	must(t, begin("first"))
+	must(t, begin("second"))
+	must(t, wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true,
+		func(context.Context) (bool, error) { return injection.Hits() == 4, nil }))
+	schedule := types.NamespacedName{Namespace: namespace, Name: "x"}
+	last := make(chan error)
+	go func() {
+		last <- wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true,
+			func(ctx context.Context) (bool, error) {
+				gone := apierrors.IsNotFound(w.client.Get(ctx, schedule, &v1alpha1.Schedule{}))
+				if !gone {
+					return false, nil
+				}
+				return true, begin("last")
+			})
+	}()
+	must(t, injection.Heal(t.Context()))
+	must(t, <-last)
+	if left := w.experiments(t, namespace); left != 0 {
+		t.Errorf("%d objects of Chaos Mesh are left", left)
+	}
 }
 
 // What cannot begin says why, and leaves nothing.

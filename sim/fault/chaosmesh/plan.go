@@ -35,6 +35,8 @@ func (e Experiment) plan() plan {
 		p = planNetwork(object)
 	case *v1alpha1.HTTPChaos:
 		p = planHTTP(object)
+	case *v1alpha1.Schedule, *v1alpha1.Workflow:
+		p = planSeries()
 	default:
 		p = planMesh(e)
 	}

@@ -110,7 +110,7 @@ func nodesOf(ctx context.Context, client kubernetes.Interface, s v1alpha1.PodSel
 	if len(s.Nodes) == 0 && len(s.NodeSelectors) == 0 {
 		return nil, nil
 	}
-	nodes := slices.Clone(s.Nodes)
+	nodes := slices.Concat([]string{}, s.Nodes) // not nil, even when there are none
 	if len(s.NodeSelectors) > 0 {
 		list, err := client.CoreV1().Nodes().List(ctx,
 			metav1.ListOptions{LabelSelector: labels.SelectorFromSet(s.NodeSelectors).String()})
@@ -121,7 +121,7 @@ func nodesOf(ctx context.Context, client kubernetes.Interface, s v1alpha1.PodSel
 			nodes = append(nodes, node.Name)
 		}
 	}
-	return append(nodes, ""), nil // not nil, even when there are none
+	return nodes, nil
 }
 
 // drawn leaves as many pods as the mode wants.

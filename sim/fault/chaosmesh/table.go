@@ -42,6 +42,8 @@ func Supports() []Support {
 		meshOnly("StressChaos", "all pods share the processors and the memory of one machine: stress would not stay in the "+
 			"pod", "cpu", "memory"),
 		meshOnly("TimeChaos", "all processes have the clock of one machine, and a Go program takes no other", ""),
+		bySeries("Schedule", "give its experiment as a fault, for each time at which it is to begin"),
+		bySeries("Workflow", "give its templates as the steps of the scenario"),
 		meshOnly("IOChaos", noDisks, "latency", "fault", "attrOverride", "mistake"), meshOnly("BlockChaos", noDisks, "delay"),
 		meshOnly("JVMChaos", "no pod of a landscape runs Java", "latency", "return", "exception", "stress", "gc", "ruleData",
 			"mysql"),
@@ -50,8 +52,6 @@ func Supports() []Support {
 			{Kind: "KernelChaos", Never: "Chaos Mesh is installed without what it loads into the kernel of this machine"},
 			{Kind: "AWSChaos", Never: outside}, {Kind: "AzureChaos", Never: outside}, {Kind: "GCPChaos", Never: outside},
 			{Kind: "PhysicalMachineChaos", Never: outside},
-			{Kind: "Schedule", Never: "give its experiment as a fault, for each time at which it is to begin"},
-			{Kind: "Workflow", Never: "give its templates as the steps of the scenario"},
 		},
 	)
 }
@@ -119,6 +119,10 @@ func meshOnly(kind, cannot string, actions ...string) (all []Support) {
 		all = append(all, Support{Kind: kind, Action: action, Cannot: cannot, Mesh: byRecords})
 	}
 	return all
+}
+
+func bySeries(kind, cannot string) []Support {
+	return []Support{{Kind: kind, Cannot: cannot, Mesh: "the records of what it begins say so"}}
 }
 
 // Kinds are the kinds of Chaos Mesh that a backend can carry out, in alphabetical order.

@@ -100,7 +100,7 @@ func New(t testing.TB, seeds ...string) *World {
 		garden: newServer(newStore(), namespaces, events, leases, shoots, states, profiles, seedsKind), cancel: cancel,
 	}
 	for _, seed := range seeds {
-		w.seeds[seed] = newServer(newCluster(), withBuiltIn(events, leases, pods, extensions)...)
+		w.seeds[seed] = newServer(newCluster(), withBuiltIn(events, leases, pods, nodes, extensions)...)
 		w.garden.store.put("/apis/core.gardener.cloud/v1beta1/seeds/"+seed, object{
 			"kind": "Seed", "apiVersion": "core.gardener.cloud/v1beta1", "metadata": object{"name": seed},
 			"status": object{"conditions": []object{{"type": "GardenletReady", "status": "True"}}},
