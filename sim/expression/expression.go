@@ -22,6 +22,9 @@ const maxLength = 4096
 // hundred.
 const costLimit = 100_000
 
+// longestList is how many times are shown to people.
+const longestList = 40
+
 // Expression is a compiled condition.
 type Expression struct {
 	text    string
@@ -232,6 +235,9 @@ func show(value ref.Val) string {
 		return fmt.Sprintf("%q", string(text))
 	}
 	native := value.Value()
+	if list, is := native.(Durations); is && len(list) > longestList {
+		return fmt.Sprintf("%v and %d more", list[:longestList], len(list)-longestList)
+	}
 	if value.Type() == types.MapType || value.Type() == types.ListType {
 		if converted, err := value.ConvertToNative(reflect.TypeFor[map[string]string]()); err == nil {
 			native = converted

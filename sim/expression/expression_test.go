@@ -238,6 +238,25 @@ func TestCompileRefuses(t *testing.T) {
 	}
 }
 
+// Many times are not all shown.
+func TestEvaluate_ManyTimes_AreShownInPart(t *testing.T) {
+	t.Parallel()
+	for many, want := range map[int]string{
+		40: `shoot("alpha").answerTimes is [` + strings.Repeat("75ms ", 39) + "75ms]",
+		43: `shoot("alpha").answerTimes is [` + strings.Repeat("75ms ", 39) + "75ms] and 3 more",
+	} {
+		e, err := expression.Compile("shoot('alpha').answerTimes.size() == 3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, why, err := e.Evaluate(expression.Snapshot{Shoots: map[string]expression.Shoot{"alpha": {
+			AnswerTimes: slices.Repeat(expression.Durations{75 * time.Millisecond}, many)}}})
+		if err != nil || why != want {
+			t.Errorf("%d: %s (%v), want %s", many, why, err, want)
+		}
+	}
+}
+
 func TestAsksWhatCostsMore(t *testing.T) {
 	t.Parallel()
 	type asks struct{ epoch, warnings, states, nodes, answers, ready, bound, cloud bool }

@@ -2,6 +2,8 @@ package expression
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,7 +41,7 @@ type Shoot struct {
 	// a row, in a second each.
 	Answers bool `cel:"answers" json:"answers,omitempty"`
 	// AnswerTimes are how long each of forty answers to a user takes, over eight connections to its public name, such as
-	// duration('75ms'); unknown if they do not all come within five seconds.
+	// duration('75ms'); one that takes longer than two seconds counts as two; they are unknown after five seconds.
 	AnswerTimes Durations `cel:"answerTimes" json:"answerTimes,omitempty"`
 	// Hibernated is status.hibernated: it sleeps.
 	Hibernated bool `cel:"hibernated" json:"hibernated,omitempty"`
@@ -77,6 +79,39 @@ type Shoot struct {
 	Rotated []string `cel:"rotated" json:"rotated,omitempty"`
 	// Workers are its nodes, as its API server has them.
 	Workers Workers `cel:"workers" json:"workers,omitzero"`
+}
+
+// Sampled is the field that an expectation can take several samples of, by its name in expressions.
+const Sampled = "answerTimes"
+
+// Join appends the samples of a later snapshot, and takes all else from it. A shoot without samples has none to join:
+// then it is false, and both stay as they are.
+func (s Snapshot) Join(later Snapshot) (Snapshot, bool) {
+	joined := Snapshot{Shoots: map[string]Shoot{}, Seeds: later.Seeds, Cloud: later.Cloud}
+	for name, shoot := range later.Shoots {
+		if len(shoot.AnswerTimes) == 0 {
+			return s, false
+		}
+		shoot.AnswerTimes = slices.Concat(s.Shoots[name].AnswerTimes, shoot.AnswerTimes)
+		joined.Shoots[name] = shoot
+	}
+	return joined, len(joined.Shoots) > 0
+}
+
+// WithoutSamples has no samples of any shoot that is there, for the reason that is given.
+func (s Snapshot) WithoutSamples(why string) Snapshot {
+	without := Snapshot{Shoots: map[string]Shoot{}, Seeds: s.Seeds, Cloud: s.Cloud}
+	for name, shoot := range s.Shoots {
+		if shoot.AnswerTimes = nil; shoot.Exists {
+			shoot.Unknown = maps.Clone(shoot.Unknown)
+			if shoot.Unknown == nil {
+				shoot.Unknown = Unknown{}
+			}
+			shoot.Unknown[Sampled] = why
+		}
+		without.Shoots[name] = shoot
+	}
+	return without
 }
 
 // Durations are strings such as "75ms" in records.

@@ -507,6 +507,12 @@ var mistakes = map[string]struct{ old, new, want string }{
 		`f:17: spec.steps[3].expect.within: is "1.5"; must be a duration such as "30s"; did you mean "1.5s"?`},
 	"a word as duration": {"within: 60s", "within: soon",
 		`f:17: spec.steps[3].expect.within: is "soon"; must be a duration such as "30s"`},
+	"samples of what has none": {"within: 60s", "within: 60s, samples: 3",
+		`f:17: spec.steps[3].expect.samples: Invalid value: 3: samples are of answerTimes, which the condition does ` +
+			`not ask for: leave it out`},
+	"too many samples": {"shoot('alpha').seed == 'b'\", within: 60s", "shoot('alpha').answerTimes == []\", samples: 100",
+		`f:17: spec.steps[3].expect.samples: Invalid value: 100: must be from 1 to 25; leave it out to observe until ` +
+			`the condition is true`},
 	"a negative duration": {"within: 60s", "within: -60s",
 		`f:17: spec.steps[3].expect.within: is "-60s"; must be above 0, or be left out`},
 	"a negative delay": {cutOfRight,

@@ -75,6 +75,58 @@ func (s *Environment) observe(ctx context.Context, known *state.Observed, deadli
 	return late, known.Take(seen)
 }
 
+// sample observes the world until so many observations have what is sampled, and judges the condition once, by all of
+// them together. In between nothing is judged or recorded. If there are too few in time, what is sampled is unknown.
+func (s *Environment) sample(ctx context.Context, text string, samples int, within time.Duration) error {
+	e, err := expression.Compile(text)
+	if err != nil {
+		return fmt.Errorf("compile %q: %w", text, err)
+	}
+	var all expression.Snapshot
+	deadline, taken := s.Clock.Now().Add(within), 0
+	for {
+		one := world.Observe(ctx, s.World, s.Clients, world.Ask(e))
+		if ctx.Err() != nil {
+			return fmt.Errorf("take %d samples for %s: %w; there are %d", samples, text, context.Cause(ctx), taken)
+		}
+		joined, has := all.Join(one)
+		if all = joined; has {
+			taken++
+		}
+		if taken == samples {
+			break
+		}
+		if !s.Clock.Now().Before(deadline) {
+			all = one.WithoutSamples(fmt.Sprintf("%d of %d samples could be taken within %s", taken, samples, within))
+			break
+		}
+		select {
+		case <-ctx.Done():
+		case <-s.Clock.After(pollInterval):
+		}
+	}
+	return s.judgeOnce(e, all)
+}
+
+func (s *Environment) judgeOnce(e *expression.Expression, all expression.Snapshot) error {
+	observed := state.NewObserved(e)
+	last, _, err := observed.Next(all, s.Clock.Now(), true)
+	if err != nil {
+		return err
+	}
+	s.record(world.Observer, last)
+	switch err := observed.Take(last); {
+	case err != nil:
+		return err
+	case observed.Met:
+		s.met(e.String(), observed.Why, observed.Unknown)
+		return nil
+	case observed.Unknown != nil:
+		return Unknown{Why: fmt.Sprintf("not known: %s; %s", e, observed.Why)}
+	}
+	return Unmet{Why: fmt.Sprintf("not so: %s; %s", e, observed.Why)}
+}
+
 // met records by what it was known that a condition is true.
 func (s *Environment) met(text, saw string, unknown error) {
 	found := timeline.ConditionMet{That: text, Saw: saw}

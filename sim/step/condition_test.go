@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -78,5 +79,41 @@ func TestAwait_OtherChanges_AreRecordedOnceASecond(t *testing.T) {
 	}
 	if want := []string{"", "look-4", "look-7"}; !slices.Equal(seen, want) {
 		t.Errorf("recorded %q, want %q", seen, want)
+	}
+}
+
+// What is sampled is judged by all samples together, and once: nothing that comes before the last one is recorded.
+func TestExpect_Samples_AreJudgedOnce(t *testing.T) {
+	t.Parallel()
+	env, _, _ := newEnvironment(t)
+	long, over := metav1.Duration{Duration: time.Minute}, metav1.Duration{Duration: time.Nanosecond}
+	const all, early = "shoot('alpha').answerTimes.size() == 120", "shoot('alpha').answerTimes.size() == 40"
+	for name, c := range map[string]struct {
+		expect step.Expect
+		is     error
+		want   string // of the error
+	}{
+		"of all":       {step.Expect{That: all, Samples: 3, Within: long}, nil, ""},
+		"of the first": {step.Expect{That: early, Samples: 3, Within: long}, step.Unmet{}, "not so: " + early},
+		"too few": {step.Expect{That: early, Samples: 3, Within: over}, step.Unknown{},
+			"answerTimes is unknown: 1 of 3 samples could be taken within 1ns"},
+		"no such shoot": {step.Expect{That: "shoot('omega').answerTimes.size() == 40", Samples: 3, Within: over},
+			step.Unmet{}, "not so"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := len(env.Record.(*timeline.Journal).Events())
+			err := c.expect.Run(t.Context(), env)
+			if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) ||
+				fmt.Sprintf("%T", kindOf(err)) != fmt.Sprintf("%T", c.is) {
+				t.Errorf("error %v, want %T, %q", err, c.is, c.want)
+			}
+			recorded := 0
+			for range timeline.Of[timeline.Observed](env.Record.(*timeline.Journal).Events()[before:]) {
+				recorded++
+			}
+			if recorded != 1 {
+				t.Errorf("%d observations are recorded, want one", recorded)
+			}
+		})
 	}
 }

@@ -298,6 +298,7 @@ func TestWaitAndExpect_Interrupted_SaySo(t *testing.T) {
 	cancel(errors.New("somebody pressed a key"))
 	for _, one := range []step.Step{
 		&step.Expect{That: "shoot('alpha').seed == 'b'", Within: metav1.Duration{Duration: time.Hour}},
+		&step.Expect{That: "shoot('alpha').answerTimes == []", Samples: 3, Within: metav1.Duration{Duration: time.Hour}},
 		&step.Wait{For: metav1.Duration{Duration: time.Hour}, Because: "it is interrupted"},
 	} {
 		if err := one.Run(ctx, env); err == nil || !strings.Contains(err.Error(), "somebody pressed a key") ||

@@ -86,6 +86,9 @@ func (s *Spec) Lasts() time.Duration {
 	return s.Wait.For.Duration
 }
 
+// Once says whether the step's condition is judged once, and not until it is true.
+func (s *Spec) Once() bool { return s.Expect != nil && s.Expect.Samples > 0 }
+
 // Condition is the one that an expect or a wait is for, with its deadline; empty for every other step.
 func (s *Spec) Condition() (that string, within time.Duration) {
 	switch {

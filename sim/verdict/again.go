@@ -17,6 +17,7 @@ import (
 type again struct {
 	step    timeline.StepStarted
 	due     time.Duration // until when it may take
+	once    bool          // one observation decides
 	known   *state.Observed
 	outcome timeline.StepOutcome // by what is known so far; empty before the first look
 	problem string               // the first that the record itself has; observations after it are not evaluated
@@ -73,7 +74,8 @@ func (r *Report) newAgain(at time.Duration, p timeline.StepStarted, definition *
 		r.NotJudged = append(r.NotJudged, fmt.Sprintf("the condition of step %d: %v", p.Index+1, err))
 		return nil
 	}
-	return &again{step: p, due: at + within, known: state.NewObserved(condition)}
+	return &again{step: p, due: at + within, once: definition.Spec.Steps[p.Index].Once(),
+		known: state.NewObserved(condition)}
 }
 
 func (a *again) take(seq int, p timeline.Observed) {
@@ -82,6 +84,10 @@ func (a *again) take(seq int, p timeline.Observed) {
 	}
 	if a.outcome == timeline.StepDone {
 		a.problem = fmt.Sprintf("went on after its condition was true: %s; event %d is another observation", a.known.Why, seq)
+		return
+	}
+	if a.once && a.outcome != "" {
+		a.problem = fmt.Sprintf("is judged by one observation: %s; event %d is another", a.known.Why, seq)
 		return
 	}
 	if err := a.known.Take(p); err != nil {
@@ -110,7 +116,7 @@ func (r *Report) end(a *again, at time.Duration, outcome timeline.StepOutcome) (
 	case outcome == "":
 		r.NotJudged = append(r.NotJudged, fmt.Sprintf("the condition of step %d: its end is not recorded", a.step.Index+1))
 		return nil
-	case !failed && outcome != timeline.StepDone && at < a.due:
+	case !failed && outcome != timeline.StepDone && at < a.due && (!a.once || outcome == timeline.StepUnknown):
 		what = fmt.Sprintf("is %s %s before its time was over", lower(outcome), a.due-at)
 	case failed && a.outcome != timeline.StepDone, a.outcome == outcome:
 		return nil

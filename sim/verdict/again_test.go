@@ -104,6 +104,41 @@ func TestJudge_Condition_IsJudgedAgain(t *testing.T) {
 	}
 }
 
+// A condition of samples is judged by one observation, which may be made before its time is over.
+func TestJudge_ConditionOfSamples_IsJudgedOnce(t *testing.T) {
+	t.Parallel()
+	const here, there, dark = `{"exists":true,"seed":"a"}`, `{"exists":true,"seed":"b"}`, `{"unknown":{"*":"refused"}}`
+	for name, c := range map[string]struct {
+		outcome timeline.StepOutcome
+		looks   []timeline.Payload
+		want    verdict.Verdict
+		says    string
+	}{
+		"met":     {timeline.StepDone, []timeline.Payload{observed(there)}, verdict.Passed, ""},
+		"not met": {timeline.StepUnmet, []timeline.Payload{observed(here)}, verdict.Failed, "over"},
+		"not known": {timeline.StepUnknown, []timeline.Payload{observed(dark)}, verdict.Error,
+			"step 1, expect, is unknown 58s before its time was over"},
+		"met at the second look": {timeline.StepDone, []timeline.Payload{observed(here), observed(there)},
+			verdict.Error, `is judged by one observation: shoot("alpha").seed is "a"; event 4 is another`},
+	} {
+		events := runOf("expect", "1m", true, c.outcome, c.looks...)
+		start := events[0].Payload.(timeline.RunStarted)
+		start.Definition = bytes.Replace(start.Definition, []byte(`"within"`), []byte(`"samples":3,"within"`), 1)
+		events[0].Payload = start
+		r, err := verdict.Judge(events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := r.Reasons
+		for _, v := range r.Violations {
+			said = append(said, v.Message)
+		}
+		if r.Verdict != c.want || !strings.Contains(strings.Join(said, "\n"), c.says) {
+			t.Errorf("%s: %s %q, want %s, %q", name, r.Verdict, said, c.want, c.says)
+		}
+	}
+}
+
 func TestJudge_OlderRecord_SaysThatConditionsAreNotJudgedAgain(t *testing.T) {
 	t.Parallel()
 	for outcome, want := range map[timeline.StepOutcome]verdict.Verdict{

@@ -259,6 +259,55 @@ func TestObserveAnswerTimes(t *testing.T) {
 	})
 }
 
+// stuck never answers the third request.
+type stuck struct {
+	http.RoundTripper
+	requests int
+}
+
+func (s *stuck) RoundTrip(r *http.Request) (*http.Response, error) {
+	if s.requests++; s.requests == 3 {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	return s.RoundTripper.RoundTrip(r)
+}
+
+// withStuck is a world whose users wait in vain for the third answer on each connection.
+type withStuck struct{ *worldtest.World }
+
+func (w withStuck) ConnectShoot(ctx context.Context, shoot, actor string) (*rest.Config, error) {
+	config, err := w.World.ConnectShoot(ctx, shoot, actor)
+	if err == nil {
+		config.Wrap(func(on http.RoundTripper) http.RoundTripper { return &stuck{RoundTripper: on} })
+	}
+	return config, err
+}
+
+// TestObserveAnswerTimes_NoAnswer_CountsAsTwoSeconds: the connection is given up, and the first answer on the next one
+// does not count.
+func TestObserveAnswerTimes_NoAnswer_CountsAsTwoSeconds(t *testing.T) {
+	t.Parallel()
+	w := worldtest.New(t, "a")
+	clients, _, _ := worldtest.SetUp(t, w, 0)
+	query := world.Query{Shoots: []string{"alpha"}, Fields: []string{"answerTimes"}}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		got := world.Observe(t.Context(), withStuck{w}, clients, query).Shoots["alpha"]
+		late := 0
+		for _, took := range got.AnswerTimes {
+			if took == 2*time.Second {
+				late++
+			}
+		}
+		if len(got.AnswerTimes) == 40 && late >= 8 && late < 40 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the times are %v (%v)", got.AnswerTimes, got.Unknown)
+		}
+	}
+}
+
 func TestObserveStates(t *testing.T) {
 	t.Parallel()
 	w := worldtest.New(t, "a")

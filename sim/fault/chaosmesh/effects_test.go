@@ -22,6 +22,8 @@ import (
 	"github.com/transplant-sim/transplant/clusters/link"
 	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/clusters/link/wire"
+	"github.com/transplant-sim/transplant/sim/expression"
+	"github.com/transplant-sim/transplant/sim/scenario"
 	"github.com/transplant-sim/transplant/sim/world"
 	"github.com/transplant-sim/transplant/sim/world/worldtest"
 )
@@ -284,6 +286,49 @@ func TestEffects(t *testing.T) {
 				t.Error(wrong)
 			}
 		})
+	}
+}
+
+// Of many seeds none makes the scenario take a loss of 10 or 50 % for one of 30 %, or refuse that one, even though a
+// busy machine is late with some answers. An answer to a user is one packet, and takes two seconds at most.
+func TestScenario_LossOfThirtyPercent_IsNoOther(t *testing.T) {
+	t.Parallel()
+	const seeds, answers, busyOneOf = 100, 40, 100
+	s, err := scenario.ParseFile("../../../scenarios/crashes/chaos-mesh-actions.yaml")
+	must(t, err)
+	judged := map[string]bool{}
+	for i, one := range s.Spec.Steps {
+		if one.Expect == nil || one.Expect.Samples == 0 {
+			continue
+		}
+		name := s.Spec.Steps[i-1].Fault.Name
+		judged[name] = true
+		condition, err := expression.Compile(one.Expect.That)
+		must(t, err)
+		for seed := range uint64(seeds) {
+			for _, percent := range []float64{10, 30, 50} {
+				roll := rand.New(rand.NewPCG(seed, uint64(percent))).Int64N
+				chance := wire.Chance{Percent: percent, Correlation: map[string]float64{"corrupt": 25}[name]}
+				loss, start := wire.Loss{Chance: chance}.Start(roll), time.Now()
+				var times expression.Durations
+				for range one.Expect.Samples * answers {
+					took := loss.Release(wire.Transit{Bytes: 700, Arrived: start, Now: start}).Sub(start)
+					if roll(busyOneOf) == 0 {
+						took += 600 * time.Millisecond
+					}
+					times = append(times, min(took, 2*time.Second))
+				}
+				met, why, err := condition.Evaluate(expression.Snapshot{
+					Shoots: map[string]expression.Shoot{"alpha": {Exists: true, AnswerTimes: times}}})
+				must(t, err)
+				if met != (percent == 30) {
+					t.Errorf("%s, seed %d: %v %% is taken for 30 %%: %t; %s", name, seed, percent, met, why)
+				}
+			}
+		}
+	}
+	if !judged["lossy"] || !judged["corrupt"] {
+		t.Errorf("only the losses of %v are judged once", judged)
 	}
 }
 
