@@ -234,7 +234,7 @@ func TestFreeze_ProcessWithChildren_StopsTheWholeTree(t *testing.T) {
 // parent has to stop first. Freezing often meets such moments.
 func TestFreeze_ChildrenThatAreJustBorn_StopToo(t *testing.T) {
 	t.Parallel()
-	p := start(t, `sh -c 'echo grandchild; for n in $(seq 2000); do /bin/true; done' & echo child; wait`)
+	p := start(t, `sh -c 'echo grandchild; while kill -0 $PPID; do /bin/true; done' & echo child; wait`)
 	awaitLog(t, p, "grandchild")
 	for range 100 {
 		frozen, err := p.Freeze()
@@ -242,6 +242,13 @@ func TestFreeze_ChildrenThatAreJustBorn_StopToo(t *testing.T) {
 			t.Error(err)
 			break
 		}
+		if len(frozen) == 0 {
+			t.Error("the shell that always has children was not frozen")
+			break
+		}
+	}
+	if err := p.Kill(); err != nil { // the grandchild ends, for its parent is no more
+		t.Error(err)
 	}
 	awaitEnd(t, p)
 }

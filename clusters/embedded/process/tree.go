@@ -74,7 +74,11 @@ func (p *Process) Freeze() ([]ID, error) {
 		stopped = append(stopped, fresh...) // before the signals, so that after an error Thaw continues those that got one
 		for _, id := range fresh {
 			// A parent in vfork stops when its child has begun another program, which it cannot once it has stopped.
-			if err := errors.Join(id.Signal(syscall.SIGSTOP), id.awaitStopped()); err != nil {
+			err := id.Signal(syscall.SIGSTOP)
+			if err == nil {
+				err = id.awaitStopped()
+			}
+			if err != nil {
 				return stopped, err
 			}
 		}
