@@ -12,10 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
@@ -61,8 +63,15 @@ func serve[T extensionsv1alpha1.Object](p *program, kind, ofType string, a actua
 			return fmt.Errorf("add the health check of %s: %w", kind, err)
 		}
 	}
-	return ctrl.NewControllerManagedBy(p.manager).For(known.New()).
+	return ctrl.NewControllerManagedBy(p.manager).For(known.New(), builder.WithPredicates(asks())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 5}).Complete(r)
+}
+
+// asks says whether a change of an object may ask for something: of its annotations, or of its spec or deletion, which
+// have a new generation. Its status is written here. If that counted, each error would wake its object at once: errors
+// of a cloud name their request, so no two are the same.
+func asks() predicate.Predicate {
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 }
 
 // Reconcile does what the object is due for.

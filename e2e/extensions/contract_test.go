@@ -11,7 +11,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 )
@@ -113,5 +115,34 @@ func TestReconcile_RequestMeanwhile_Stays(t *testing.T) {
 	if err := r.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil ||
 		obj.Annotations[constants.GardenerOperation] != "migrate" {
 		t.Errorf("the request is %q, %v, want migrate", obj.Annotations[constants.GardenerOperation], err)
+	}
+}
+
+// What the program writes to an object wakes nobody: each error would have its object tried again at once.
+func TestAsks_OwnStatus_AsksForNothing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*extensionsv1alpha1.Network)
+		want   bool
+	}{
+		"an error in the status": {func(o *extensionsv1alpha1.Network) {
+			o.ResourceVersion = "2"
+			o.Status.LastError = &gardencorev1beta1.LastError{Description: "request 4711 failed"}
+		}, false},
+		"a finalizer": {func(o *extensionsv1alpha1.Network) { o.Finalizers = nil }, false},
+		"a request": {func(o *extensionsv1alpha1.Network) {
+			o.Annotations = map[string]string{"x": "y"}
+		}, true},
+		"a new spec or a deletion": {func(o *extensionsv1alpha1.Network) { o.Generation++ }, true},
+	} {
+		before := newRequest("migrate")
+		after := before.DeepCopy()
+		c.change(after)
+		if got := asks().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+	if !asks().Create(event.CreateEvent{Object: newRequest("")}) {
+		t.Error("what was there before the program asks for nothing")
 	}
 }
