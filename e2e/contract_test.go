@@ -19,8 +19,9 @@ import (
 	"github.com/transplant-sim/transplant/sim/contract/plan"
 )
 
-// contractBugs are the clauses that types of e2e/contractextension break, with those that are named besides: they say
-// the same of another place, or need what was not reached. One clause may be broken in several ways.
+// contractBugs are the types of e2e/contractextension that break the clause of their name, with the clauses that are
+// named besides: they say the same of another place, or need what was not reached. A clause may be broken in several
+// ways.
 var contractBugs = map[string]string{
 	"a1": "", "a2": "D3", "a4": "", "a5": "", "a6": "", "a7": "", "a8": "", "a10": "", "a12": "", "a14": "",
 	"b1": "E1", "b3": "", "b4": "", "b4seed": "", "b5": "", "b6": "A11 A14 B7", "b7": "", "b8": "", "b9": "",
@@ -31,11 +32,19 @@ var contractBugs = map[string]string{
 
 // unknownBugs are those whose own clause is Unknown: the record does not show that nothing else is missing, such as a
 // read of the cloud that the migrate needs, or what the restore waits for.
-var unknownBugs = map[string]string{"b11": "B11", "g3": "G3"}
+var unknownBugs = map[string]string{"b11reads": "B11", "g3": "G3"}
 
 // disturbedBugs are those of clauses that are tried on objects with something in their way.
 var disturbedBugs = map[string]string{
-	"a3": "", "a9": "", "a11": "B1 E3", "a13": "", "b11": "", "c1": "C2", "d4": "", "e2": "", "f1": "",
+	"a3": "", "a9": "", "a11": "B1 E3", "a13": "", "b11": "", "b11reads": "", "c1": "C2", "d4": "", "e2": "", "f1": "",
+}
+
+// crashBug is the one that shows only if the extension is killed.
+const crashBug = "b17"
+
+// clauseOf a planted bug is the clause of its name.
+func clauseOf(bug string) string {
+	return strings.ToUpper(strings.TrimRight(bug, "abcdefghijklmnopqrstuvwxyz"))
 }
 
 // contractFile is one extension with these types, which is built beside it.
@@ -145,16 +154,75 @@ func TestContract_PlantedBug_IsNamedByItsClause(t *testing.T) {
 		bug := strings.TrimPrefix(kind.Type, "breaks-")
 		want := strings.Fields(bugs[bug])
 		if id := unknownBugs[bug]; id == "" && bug != "keeps" {
-			want = append(want, strings.ToUpper(strings.TrimSuffix(bug, "seed")))
+			want = append(want, clauseOf(bug))
 		} else if f := kind.Findings[id]; id != "" && f.Outcome != contract.Unknown {
 			t.Errorf("%s: %s is %+v, want Unknown", kind.Type, id, f)
 		}
-		slices.Sort(want)
-		got := broken(kind)
-		slices.Sort(got)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s breaks %q, want %q: %+v", kind.Type, got, want, kind.Findings)
+		checkBroken(t, kind, want...)
+	}
+}
+
+// checkBroken fails the test if a kind does not break these clauses and no others.
+func checkBroken(t *testing.T, kind contract.KindReport, want ...string) {
+	t.Helper()
+	got := broken(kind)
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("%s breaks %q, want %q: %+v", kind.Name(), got, want, kind.Findings)
+	}
+}
+
+// Each clause that is judged has a planted bug, which breaks it or, by the nature of the clause, makes it Unknown. Each
+// other clause says why it is not judged.
+func TestContract_EachClause_HasAPlantedBugOrAReason(t *testing.T) {
+	t.Parallel()
+	planted := map[string]bool{clauseOf(crashBug): true}
+	for _, bugs := range []map[string]string{contractBugs, disturbedBugs} {
+		for bug := range bugs {
+			planted[clauseOf(bug)] = true
 		}
+	}
+	for _, row := range plantedBugs(t) {
+		if row.Scenario == ofContract {
+			planted[row.Promise] = true
+		}
+	}
+	for _, c := range contract.Clauses() {
+		switch reason, says := strings.CutPrefix(c.How, "Not judged: "); {
+		case c.IsJudged() != planted[c.ID]:
+			t.Errorf("%s is judged: %t, and has a planted bug: %t", c.ID, c.IsJudged(), planted[c.ID])
+		case !c.IsJudged() && (!says || reason == ""):
+			t.Errorf("%s is not judged, and does not say why: %q", c.ID, c.How)
+		}
+		delete(planted, c.ID)
+	}
+	if len(planted) > 0 {
+		t.Errorf("planted bugs of no clause: %v", planted)
+	}
+}
+
+// A planted bug of an example is named by its clause, of its kind, and by no other.
+func TestContract_ExamplesPlantedBug_IsNamedByItsClause(t *testing.T) {
+	t.Parallel()
+	for _, row := range plantedBugs(t) {
+		if row.Scenario != ofContract {
+			continue
+		}
+		t.Run(row.Bug, func(t *testing.T) {
+			t.Parallel()
+			files := builtExamples(t)
+			replace(t, files[row.Class], `name: PLANTED_BUG, value: ""`, `name: PLANTED_BUG, value: `+row.Bug)
+			flags := []string{"--points", "none", "--kind", row.At, "--clause", undisturbed()}
+			if all() {
+				flags = flags[:2]
+			}
+			report, code := tryContract(t, files[row.Class], flags...)
+			if code != 1 || len(report.Kinds) != 1 {
+				t.Fatalf("exit code %d, want 1, for %d kinds", code, len(report.Kinds))
+			}
+			checkBroken(t, report.Kinds[0], row.Promise)
+		})
 	}
 }
 
@@ -162,15 +230,21 @@ func TestContract_PlantedBug_IsNamedByItsClause(t *testing.T) {
 // begun is not.
 func TestContract_Crash_IsNamedByItsClause(t *testing.T) {
 	t.Parallel()
-	file := contractFile(t, []string{"keeps", "breaks-b17"})
-	report, code := tryContract(t, file, "--clause", contract.ByCrashes)
+	file, flags := contractFile(t, []string{"keeps", "breaks-" + crashBug}), []string{"--clause", contract.ByCrashes}
+	if all() {
+		flags = nil
+	}
+	report, code := tryContract(t, file, flags...)
 	if code != 1 || len(report.Kinds) != 2 {
 		t.Fatalf("exit code %d, want 1: %+v", code, report)
 	}
 	for _, kind := range report.Kinds {
 		got, want := kind.Findings[contract.ByCrashes], contract.Conformant
-		if kind.Type == "breaks-b17" {
+		if kind.Type == "breaks-"+crashBug {
 			want = contract.NonConformant
+			checkBroken(t, kind, contract.ByCrashes)
+		} else {
+			checkBroken(t, kind)
 		}
 		if got.Outcome != want {
 			t.Errorf("%s is %+v, want %s", kind.Type, got, want)

@@ -1,8 +1,9 @@
 // Command contractextension is an extension with a planted bug for each clause of docs/contract.md that the contract
 // kit judges. It is for the test of the kit, and no example: e2e/extensions has those.
 //
-// It reconciles Extensions. The type says which clause is broken: breaks-a1, breaks-b4 and so on. The type keeps breaks
-// none.
+// It reconciles Extensions. The type says which clause is broken: breaks-a1, breaks-b4 and so on, with a word behind it
+// if that is another way to break it. The type keeps breaks none. The provider of e2e/extensions has the bug about
+// machines (docs/contract.md#clause-d5).
 package main
 
 import (

@@ -36,6 +36,7 @@ type reconciler struct {
 	cloud *cloud.Client
 	seed  string
 	made  sync.Map // networks of objects, which only the bug a11 looks at when an object is gone
+	tried sync.Map // namespaces whose credentials were tried in a reconcile, which only the bug b11 knows
 }
 
 // work is one object in work.
@@ -107,6 +108,7 @@ func (w *work) serve(ctx context.Context) error {
 	case !succeeded && last.Type != reconcile:
 		return w.ensure(ctx, last.Type)
 	case asked == constants.GardenerOperationReconcile || !succeeded:
+		w.tried.Store(w.obj.Namespace, true)
 		return w.ensure(ctx, reconcile)
 	case w.bug == "a3" && len(w.obj.Status.Conditions) > 0:
 		return w.status(ctx, reconcile, gardencorev1beta1.LastOperationStateSucceeded)
@@ -265,7 +267,7 @@ func (w *work) release(ctx context.Context, again bool) error {
 			return err
 		}
 	}
-	if w.bug == "b11" && w.state().Network != "" {
+	if w.triesCloud() {
 		if _, err := w.cloud.Networks().Get(ctx, w.state().Network); err != nil {
 			return fmt.Errorf("read the network: %w", err)
 		}
@@ -294,6 +296,13 @@ func (w *work) release(ctx context.Context, again bool) error {
 		}
 	}
 	return w.giveUp(ctx)
+}
+
+// triesCloud says whether a migrate reads the network: that of the bug b11 does if no reconcile has tried the
+// credentials since the object was created.
+func (w *work) triesCloud() bool {
+	_, tried := w.tried.Load(w.obj.Namespace)
+	return w.state().Network != "" && (w.bug == "b11reads" || w.bug == "b11" && !tried)
 }
 
 func (w *work) giveUp(ctx context.Context) error {

@@ -159,7 +159,8 @@ func (r *reconciler[T]) act(ctx context.Context, obj T, operation gardencorev1be
 		return fmt.Errorf("add the finalizer: %w", err)
 	}
 	forgets := r.planted == forgetsState ||
-		r.planted == forgetsNetwork && r.kind.Name == extensionsv1alpha1.InfrastructureResource
+		r.planted == forgetsNetwork && r.kind.Name == extensionsv1alpha1.InfrastructureResource ||
+		r.planted == forgetsMachines && r.kind.Name == extensionsv1alpha1.WorkerResource
 	reconcile := r.actuator.reconcile
 	if restores && forgets {
 		reconcile = func(ctx context.Context, obj T) error {

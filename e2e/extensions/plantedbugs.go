@@ -23,6 +23,7 @@ const (
 	namesSeed              bug = "state-names-seed"
 	stopsWebhook           bug = "stops-webhook"
 	forgetsNetwork         bug = "forgets-network"
+	forgetsMachines        bug = "forgets-machines"
 	tearsDown              bug = "tears-down"
 	losesAuthority         bug = "loses-authority"
 	finalizerFirst         bug = "finalizer-first"
