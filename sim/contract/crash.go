@@ -102,12 +102,13 @@ func (e *Evidence) survivesCrashesOf(step string) Finding {
 }
 
 // survives says what one try of a point shows. One that differs and was tried alone as well breaks nothing: that try
-// does, or it leaves open why they differ.
+// does, or it leaves open why they differ. One that has interrupted nothing counts for nothing if the other has.
 func (e *Evidence) survives(c Crash, want Final) Finding {
 	what, difference := e.differs(c, want)
 	switch {
-	case c.Missed:
+	case c.Missed && len(e.alone(c)) == 0:
 		return unknown("%s: %s", c.Point(), cmp.Or(c.Final.Missing, "nothing was interrupted"))
+	case c.Missed: // the other try shows it
 	case difference != "" && c.Alone:
 		f := breaks("%s: %s", c.Point(), difference)
 		f.Way = c.Step + ": " + what

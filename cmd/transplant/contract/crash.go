@@ -25,6 +25,8 @@ type point struct {
 	writes    int
 	gate      *tap.Gate
 	failed    string // why the object never came to the step
+	last      bool   // after all writes: the undisturbed step has made no more
+	ended     bool   // it is the last, and the step had its answer before the crash
 }
 
 // crashAll tries all crash points of all kinds. For each number n of writes that an undisturbed step has made, an
@@ -87,14 +89,18 @@ func (k *kit) newPoint(s subject, of int, step string, writes int, name string) 
 		writes: writes}
 }
 
-// confirm tries each point that differs once more, alone.
+// confirm tries each point that differs, or at which nothing was interrupted, once more, alone.
 func (k *kit) confirm(ctx context.Context, step string, subjects []subject, all []*contract.Evidence) error {
 	for i, e := range all {
 		for _, c := range e.Crashes {
-			if c.Step != step || c.Alone || c.Missed || e.Differs(c) == "" {
+			if c.Step != step || c.Alone || !c.Missed && e.Differs(c) == "" {
 				continue
 			}
-			k.progress("%s/%s %s differs: once more, alone", e.Kind, e.Type, c.Point())
+			what := "differs"
+			if c.Missed {
+				what = "has interrupted nothing"
+			}
+			k.progress("%s/%s %s %s: once more, alone", e.Kind, e.Type, c.Point(), what)
 			if err := k.batch(ctx, step, []*point{k.newPoint(subjects[i], i, step, c.Writes, "alone")}, all); err != nil {
 				return err
 			}
@@ -107,6 +113,9 @@ func (k *kit) confirm(ctx context.Context, step string, subjects []subject, all 
 // batch brings all points to their writes, kills the extension once, and waits for the end of all. An error is a
 // crashError, and then none of the points is in the evidence.
 func (k *kit) batch(ctx context.Context, step string, points []*point, all []*contract.Evidence) error {
+	for _, p := range points {
+		p.last = p.writes >= took(all[p.of].Walks[contract.Undisturbed(step)].Step(step))
+	}
 	if err := k.interrupt(ctx, step, points); err != nil {
 		return &crashError{fmt.Errorf("crashes in %s: %w", step, err)}
 	}
@@ -163,7 +172,7 @@ func (p *point) crash() contract.Crash {
 		return c
 	}
 	passed, refused := p.gate.Counts()
-	c.Missed = refused == 0 && passed < p.writes
+	c.Missed = refused == 0 && passed < p.writes && !p.ended
 	var was *contract.Step
 	if p.operation != contract.Create {
 		was = p.walk.Steps[0]
@@ -222,7 +231,8 @@ func (p *point) prepare(ctx context.Context) error {
 // fewer writes than the undisturbed one.
 const gateWait = 20 * time.Second
 
-// awaitGate waits until a write was refused, or the extension has nothing more to do.
+// awaitGate waits until a write was refused, or the extension has nothing more to do. What was answered may have needed
+// a write less than the undisturbed one, such as one about progress: that is after all writes, too.
 func (p *point) awaitGate(ctx context.Context, at *side) error {
 	if p.failed != "" {
 		return nil
@@ -231,9 +241,12 @@ func (p *point) awaitGate(ctx context.Context, at *side) error {
 	for {
 		passed, refused := p.gate.Counts()
 		latest, _ := at.objects[p.kind.Name].see(p.key())
-		finished := passed >= p.writes && latest.object != nil && p.answered()(latest) == nil
-		if refused > 0 || finished || time.Now().After(until) {
+		answered := latest.object != nil && p.answered()(latest) == nil
+		if refused > 0 || answered && passed >= p.writes || time.Now().After(until) {
 			return nil
+		}
+		if answered && p.last && !p.ended {
+			p.ended, until = true, time.Now().Add(p.quiet)
 		}
 		if err := sleep(ctx, poll); err != nil {
 			return err

@@ -206,6 +206,32 @@ func TestPoint_NotPrepared_IsMissed(t *testing.T) {
 	}
 }
 
+// What was answered with a write less than the undisturbed object is at the point after all writes, and at no other.
+func TestAwaitGate_AnsweredWithFewerWrites_IsAfterAll(t *testing.T) {
+	t.Parallel()
+	for _, last := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			u, at := universeOn(t, "crash")
+			u.quiet, u.made = quietTime, true
+			p := &point{universe: u, operation: contract.Delete, writes: 2, last: last, gate: at.tap.Limit(u.namespace, 2)}
+			object := versionOf("1", "")
+			object.SetNamespace(u.namespace)
+			object.SetName(u.objectName())
+			if err := at.objects["Network"].take(t.Context(), watch.Deleted, object, nil); err != nil || !writes(u, at) {
+				t.Fatalf("the write does not pass: %v", err)
+			}
+			began := time.Now()
+			if err := p.awaitGate(t.Context(), at); err != nil || time.Since(began) < quietTime {
+				t.Errorf("it waits %s for another write: %v", time.Since(began), err)
+			}
+			p.walk.Steps = []*contract.Step{{Name: contract.Create}, {Name: contract.Delete}}
+			if got := p.crash(); got.Missed == last {
+				t.Errorf("after all writes: %t, and missed: %t", last, got.Missed)
+			}
+		})
+	}
+}
+
 // An extension that has ended by itself is dead already.
 func TestKill_NoProcess_IsNoError(t *testing.T) {
 	t.Parallel()
