@@ -44,7 +44,7 @@ func brokenExtension(t *testing.T, does string) string {
 	content := fmt.Sprintf(`apiVersion: transplant.dev/v1alpha1
 kind: ExtensionDeployment
 metadata: {name: vault}
-spec: {resources: [{kind: Extension, type: vault}], binary: vault, %s}
+spec: {resources: [{kind: Extension, type: vault}], %s}
 `, does)
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestThirdPartyExtension_NeverComesUp_IsNamed(t *testing.T) {
 			if err := os.WriteFile(scenario, []byte(unneeded), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			report, out := runWith(t, brokenExtension(t, c.does), scenario)
+			report, out := runWith(t, brokenExtension(t, "binary: vault, "+c.does), scenario)
 			if report.Verdict != verdict.Error || len(report.Reasons) != 1 {
 				t.Fatalf("%s, want Error for one reason: %q", report.Verdict, report.Reasons)
 			}

@@ -317,3 +317,51 @@ func TestContract_ExampleExtension_Conforms(t *testing.T) {
 		})
 	}
 }
+
+// What cannot be tried is an error, with exit code 2, a line that says what is wrong, and the remedy. No landscape is
+// left. A wrong file is refused before anything starts, and leaves no results.
+func TestContract_BadInput_IsOneLineAndExitCode2(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		does, says, remedy string // in the file, at the beginning of the error, and at the end
+		starts, long       bool
+	}{
+		"a missing binary": {"binary: nowhere", "binary: ", "nowhere", false, false},
+		"a wrong field":    {"binry: vault", "binry", "binary", false, false},
+		"it ends": {"binary: vault, args: [ends]", "the extension vault never came up on seed kit-",
+			"This is a finding about the extension vault", true, false},
+		"it may not list": {"binary: vault, args: [lists]", "the extension vault never answered on seed kit-source: after ",
+			`spec.rules: it may not list secrets: add {apiGroups: [""], resources: [secrets], verbs: [list]}`, true, false},
+		"it never leads": {"binary: vault, args: [sleeps]", "the extension vault never answered on seed kit-source: after ",
+			"| waiting for a leader that never comes", true, true},
+	} {
+		if c.long && !all() {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file, home, out := brokenExtension(t, c.does), t.TempDir(), filepath.Join(t.TempDir(), "out")
+			command := exec.CommandContext(t.Context(), program, "contract", file, "--out", out)
+			command.Env = inHome(home)
+			said, _ := command.CombinedOutput() // its code is looked at
+			text := string(said)
+			line := ""
+			for one := range strings.Lines(text) {
+				if strings.HasPrefix(one, "Error: ") {
+					line += one
+				}
+			}
+			if command.ProcessState.ExitCode() != 2 || !strings.Contains(line, c.says) || strings.Count(line, "\n") != 1 ||
+				!strings.Contains(text, c.remedy) {
+				t.Errorf("exit code %d, want 2, one line with %q, and %q:\n%s", command.ProcessState.ExitCode(), c.says, c.remedy,
+					text)
+			}
+			if left, err := filepath.Glob(filepath.Join(home, "contract*", "clusters")); err != nil || len(left) > 0 {
+				t.Errorf("a landscape is left: %q %v", left, err)
+			}
+			if left, err := filepath.Glob(filepath.Join(out, "*.*")); err != nil || len(left) > 0 && !c.starts {
+				t.Errorf("results are left: %q %v", left, err)
+			}
+		})
+	}
+}

@@ -1,16 +1,20 @@
 // Command brokenextension is an extension that does not work, in the way that its argument says: it ends at once,
-// or it goes on and answers nothing. It is for the test of what a run says about such extensions, and no example.
+// or it goes on and answers nothing. It is for the tests of what runs and the contract kit say about such extensions,
+// and no example.
 package main
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
 	"os/signal"
 	"syscall"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 )
@@ -32,6 +36,9 @@ func main() {
 	case "asks":
 		fmt.Fprintln(os.Stderr, askForKind())
 		waitForSignal()
+	case "lists":
+		fmt.Fprintln(os.Stderr, "cannot fill the cache:", listSecrets())
+		waitForSignal()
 	default:
 		fmt.Fprintf(os.Stderr, "unknown fault %q\n", fault)
 		os.Exit(2)
@@ -42,6 +49,19 @@ func waitForSignal() {
 	stopped := make(chan os.Signal, 1)
 	signal.Notify(stopped, syscall.SIGTERM)
 	<-stopped
+}
+
+// listSecrets of its seed.
+func listSecrets() error {
+	seed, err := config.GetConfig()
+	if err != nil {
+		return err
+	}
+	c, err := client.New(seed, client.Options{})
+	if err != nil {
+		return err
+	}
+	return c.List(context.Background(), &corev1.SecretList{})
 }
 
 // askForKind asks its seed for a kind that it does not serve.

@@ -113,6 +113,22 @@ func (c *Clinic) ofPod(ctx context.Context, pod *corev1.Pod) []Finding {
 	return found
 }
 
+// OfExtension is the finding about a third-party extension that leaves its objects in a state: the first of its
+// containers that is not up, or what its log ends with. what says which objects, and for how long.
+func (c *Clinic) OfExtension(ctx context.Context, owner world.PodOwner, state State, what string) Finding {
+	f := Finding{Owner: owner, Cluster: c.Cluster, State: state, What: what, object: true}
+	found, _ := c.Look(ctx) // if that cannot be, the log cannot be read either, and the finding says why
+	for _, one := range found {
+		if one.Owner == owner {
+			f = one
+			f.What += "; " + what
+			break
+		}
+	}
+	c.addLog(ctx, &f)
+	return f
+}
+
 // withoutContainers is why a pod has none to speak of; empty when it has.
 func withoutContainers(pod *corev1.Pod) string {
 	if pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != "" {

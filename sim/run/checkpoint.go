@@ -138,7 +138,7 @@ seeds, settings and shoots.`,
 				return notRun{err}
 			}
 			defer func() { _ = p.release() }() // the kernel does it, too: the program ends
-			if err := logInto(r.folder, 0); err != nil {
+			if err := LogInto(r.folder, 0); err != nil {
 				return notRun{err}
 			}
 			if err := r.keepLandscape(ctx, p, k, arguments[0]); err != nil {

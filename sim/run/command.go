@@ -123,7 +123,7 @@ that of the gravest verdict.`,
 			if err := r.prepareBackend(ctx); err != nil {
 				return notRun{err}
 			}
-			if err := logInto(cmp.Or(r.folder, "out"), verbosity); err != nil {
+			if err := LogInto(cmp.Or(r.folder, "out"), verbosity); err != nil {
 				return notRun{err}
 			}
 			if metricsAddress != "" {

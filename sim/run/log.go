@@ -16,8 +16,8 @@ import (
 // clusters on purpose. So these messages are noise for those who watch a run, and of use when a run is examined.
 const logName = "harness.log"
 
-// logInto has the client libraries log into a folder, so verbosely. The log stays open until the program ends.
-func logInto(folder string, verbosity int) error {
+// LogInto has the client libraries log into a folder, so verbosely. The log stays open until the program ends.
+func LogInto(folder string, verbosity int) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("make the folder for the evidence: %w", err)
 	}

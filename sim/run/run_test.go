@@ -756,25 +756,25 @@ func TestTheLogOfARunThatGoesOnStays(t *testing.T) {
 		}
 		return string(content)
 	}
-	if err := logInto(folder, 0); err != nil {
+	if err := LogInto(folder, 0); err != nil {
 		t.Fatal(err)
 	}
 	klog.Background().Info("one says this")
 	if text := read(); strings.Contains(text, "of before") || !strings.Contains(text, "one says this") {
 		t.Errorf("the first has %q", text)
 	}
-	if err := logInto(folder, 0); err != nil {
+	if err := LogInto(folder, 0); err != nil {
 		t.Fatal(err)
 	}
 	klog.Background().Info("the other says that")
 	if text := read(); !strings.Contains(text, "one says this") || !strings.Contains(text, "the other says that") {
 		t.Errorf("both have %q", text)
 	}
-	if err := logInto(folder, 4); err != nil {
+	if err := LogInto(folder, 4); err != nil {
 		t.Fatal(err)
 	}
 	klog.Background().V(4).Info("in detail")
-	if err := logInto(folder, 0); err != nil {
+	if err := LogInto(folder, 0); err != nil {
 		t.Fatal(err)
 	}
 	klog.Background().V(4).Info("in too much detail")

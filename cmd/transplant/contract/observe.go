@@ -179,6 +179,15 @@ func (o *observer) in(namespace string) map[string]version {
 	return found
 }
 
+// all are the latest versions of the objects that are there.
+func (o *observer) all() map[client.ObjectKey]version {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	found := maps.Clone(o.latest)
+	maps.DeleteFunc(found, func(_ client.ObjectKey, v version) bool { return v.gone })
+	return found
+}
+
 // await waits until a version from a number on satisfies a condition. The error is what the latest lacks.
 func (o *observer) await(ctx context.Context, key client.ObjectKey, from int64, wait time.Duration,
 	satisfies func(version) error) (version, error) {

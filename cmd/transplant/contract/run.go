@@ -24,12 +24,14 @@ import (
 	"github.com/transplant-sim/transplant/sim/junit"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/report"
+	"github.com/transplant-sim/transplant/sim/run"
 )
 
 // Names in the folder of results, beside those of package results.
 const (
 	recordName = "record.json"
 	plansName  = "plans"
+	logsName   = "logs"
 )
 
 // exitError is an error with the code to exit with.
@@ -97,6 +99,10 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 // judged, or none.
 func (o *options) judge(ctx context.Context, e *environment.Environment, subjects []subject, clauses []contract.Clause,
 	out io.Writer) (kinds []contract.KindReport, err error) {
+	// Connections that are cut off on purpose, and such, are noise for the user.
+	if err := run.LogInto(filepath.Join(o.out, logsName), 0); err != nil {
+		return nil, err
+	}
 	var evidence []*contract.Evidence
 	err = o.onSeeds(ctx, e, subjects, out, func(ctx context.Context, k *kit) (err error) {
 		if o.replayed != nil {
@@ -298,12 +304,12 @@ func (o *options) onSeeds(ctx context.Context, e *environment.Environment, subje
 	progress("starting two seeds with %s", e.Extensions[0].Name)
 	l, err := embedded.Start(ctx, started)
 	if err != nil {
-		return err
+		return errors.Join(err, e.CopyLogs(dir, filepath.Join(o.out, logsName)))
 	}
 	defer func() {
 		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
-		kept := environment.KeepLogs(cleanup, l, filepath.Join(o.out, "logs"))
+		kept := environment.KeepLogs(cleanup, l, filepath.Join(o.out, logsName))
 		err = errors.Join(err, kept, l.Stop(cleanup))
 	}()
 	k := &kit{landscape: l, environment: e, multiplier: o.multiplier, progress: progress,
@@ -314,7 +320,7 @@ func (o *options) onSeeds(ctx context.Context, e *environment.Environment, subje
 		return err
 	}
 	progress("trying %d kinds", len(subjects))
-	err = do(ctx, k)
+	err = k.whileItBegins(ctx, do)
 	progress("done")
 	return err
 }
