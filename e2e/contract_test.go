@@ -365,3 +365,45 @@ func TestContract_BadInput_IsOneLineAndExitCode2(t *testing.T) {
 		})
 	}
 }
+
+// requirePython is the environment variable under which a machine without Python fails the test that needs it. CI sets
+// it; elsewhere the test is skipped.
+const requirePython = "TRANSPLANT_REQUIRE_PYTHON"
+
+// plainTable are the clauses that the plain extension is seen to keep. It has nothing in the cloud, and keeps no result
+// in its status: others do not apply, and none is Unknown.
+const plainTable = "A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13 A14 B3 B4 B5 B6 B7 B8 B9 B12 B13 C2 C3 D9 D13 G3 G4"
+
+// An extension needs no library of ours, nor Go: one in Python, which polls, keeps the contract. In "make
+// example-extensions" it does with a crash at each of its writes.
+func TestContract_PlainExtension_Conforms(t *testing.T) {
+	t.Parallel()
+	built(t)
+	if _, err := exec.LookPath("python3"); err != nil {
+		if os.Getenv(requirePython) != "" {
+			t.Fatalf("there is no python3, and %s wants one", requirePython)
+		}
+		t.Skip("there is no python3: install it to have an extension in Python tried")
+	}
+	points, want := "none", strings.Fields(plainTable)
+	if all() {
+		points, want = "all", append(want, contract.ByCrashes)
+	}
+	report := contracttest.Run(t, contracttest.Options{File: "plainextension/audit.yaml", Program: program,
+		Flags: []string{"--points", points, "--timeout-multiplier", strconv.Itoa(multiplier)},
+		Env:   []string{"TRANSPLANT_HOME=" + t.TempDir()}})
+	var kept []string
+	for id, f := range report.Kinds[0].Findings {
+		switch f.Outcome {
+		case contract.Conformant:
+			kept = append(kept, id)
+		case contract.NonConformant, contract.Unknown:
+			t.Errorf("%s is %+v", id, f)
+		}
+	}
+	slices.Sort(kept)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, kept); diff != "" {
+		t.Errorf("the clauses that it keeps (-want +got):\n%s", diff)
+	}
+}
