@@ -121,8 +121,7 @@ func (e Extra) await(ctx context.Context, authority *tls.Config, p *process.Proc
 	err := ready.Await(ctx, extraPoll, extraTimeout, func(ctx context.Context) error {
 		err := ready.Endpoint(ctx, client, e.ReadyURL)
 		if err != nil && !p.Running() {
-			//nolint:errorlint // it may have ended well, without an error
-			return ready.Never(fmt.Errorf("it ended (%v): %w", p.Err(), err))
+			return ready.Never(p.Ended())
 		}
 		return err
 	})

@@ -30,8 +30,7 @@ func (c *Cluster) awaitSettled(ctx context.Context, config *rest.Config) error {
 	err = ready.Await(ctx, settledPoll, 0, func(ctx context.Context) error {
 		for _, p := range c.all() {
 			if !p.Running() {
-				//nolint:errorlint // it may have ended well, without an error
-				return ready.Never(fmt.Errorf("process %q ended (%v)", p.Name(), p.Err()))
+				return ready.Never(p.Ended())
 			}
 		}
 		for len(checks) > 0 {

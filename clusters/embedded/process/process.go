@@ -73,6 +73,19 @@ func (p *Process) Err() error {
 	return p.err
 }
 
+// Ended is an error that says how the process ended, with the last line of its log, for that is where a program says
+// why. It is for one that has ended.
+func (p *Process) Ended() error {
+	how := "exit status 0"
+	if err := p.Err(); err != nil {
+		how = err.Error()
+	}
+	if last := lastLine(p.spec.Log); last != "" {
+		return fmt.Errorf("process %q ended (%s): %s (log %s)", p.spec.Name, how, last, p.spec.Log)
+	}
+	return fmt.Errorf("process %q ended (%s), see %s", p.spec.Name, how, p.spec.Log)
+}
+
 // Asked says whether Stop or Kill asked the process to end. One that ended without has died of its own.
 func (p *Process) Asked() bool { return p.asked.Load() }
 

@@ -117,6 +117,24 @@ func TestEnvironment_OfAProcess_HasNothingItNeedNotKnow(t *testing.T) {
 	}
 }
 
+// The error of a process that has ended has the reason that its log ends with.
+func TestEnded_ProgramThatSaysWhy_IsQuoted(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]string{
+		"echo first; echo 'Error: no namespaces'; echo; exit 3": "ended (exit status 3): Error: no namespaces (log ",
+		"exit 4": "ended (exit status 4), see ",
+		"exit 0": "ended (exit status 0), see ",
+		"for i in $(seq 2000); do echo long; done; echo last": "ended (exit status 0): last (log ",
+	} {
+		p := start(t, script)
+		awaitEnd(t, p)
+		got := p.Ended().Error()
+		if !strings.Contains(got, `process "script" `+want) || !strings.Contains(got, p.Spec().Log) {
+			t.Errorf("%s: %q, want %q", script, got, want)
+		}
+	}
+}
+
 func awaitLog(t *testing.T, p *Process, want string) {
 	t.Helper()
 	deadline := time.Now().Add(bound)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -54,4 +55,24 @@ func rotate(path string, most int64) (err error) {
 		return errors.Join(fmt.Errorf("put the log aside: %w", err), older.Close())
 	}
 	return errors.Join(older.Close(), file.Truncate(0))
+}
+
+// maxLine is how much is read of the end of a log for its last line.
+const maxLine = 4 << 10
+
+// lastLine of a log that is not empty. It is empty when the log cannot be read.
+func lastLine(path string) string {
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return ""
+	}
+	from := max(0, info.Size()-maxLine)
+	content, _ := io.ReadAll(io.NewSectionReader(file, from, maxLine)) // what could be read is better than nothing
+	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
 }

@@ -25,8 +25,7 @@ func checkContainers(launcher *container.Launcher, folder string) error {
 	}
 	process, err := launcher.Start(spec, nil, nil)
 	if err != nil {
-		return fmt.Errorf("start a first container (does the host allow namespaces? look at user.max_user_namespaces and "+
-			"kernel.apparmor_restrict_unprivileged_userns): %w", err)
+		return fmt.Errorf("start a first container: %w", container.Refused(err))
 	}
 	process.Kill()
 	<-process.Done()

@@ -40,8 +40,7 @@ func await(ctx context.Context, config *rest.Config, path string, needed []*proc
 		err := ready.Endpoint(ctx, client, config.Host+path)
 		for _, p := range needed {
 			if err != nil && !p.Running() {
-				//nolint:errorlint // it may have ended well, without an error
-				return ready.Never(fmt.Errorf("process %q ended (%v), see %s", p.Name(), p.Err(), p.Spec().Log))
+				return ready.Never(p.Ended())
 			}
 		}
 		return err

@@ -154,6 +154,45 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// without runs tests of this binary as root without capabilities, as a container has it.
+func without(t *testing.T, tests, capabilities string) (output string, err error) {
+	t.Helper()
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), "setpriv", "--bounding-set="+capabilities, executable,
+		"-test.run="+tests, "-test.v")
+	for _, setting := range os.Environ() {
+		if !strings.HasPrefix(setting, "TRANSPLANT_ROOTLESS=") { // it is in no namespace of its own making yet
+			command.Env = append(command.Env, setting)
+		}
+	}
+	content, err := command.CombinedOutput()
+	return string(content), err
+}
+
+// Root in a container is not root of the machine: it needs a user namespace, too.
+func TestAsRoot_RootWithoutCapabilities_MakesAUserNamespace(t *testing.T) {
+	t.Parallel()
+	for _, capabilities := range []string{"-sys_admin", "-sys_admin,-setuid,-setgid", "-setpcap"} {
+		output, err := without(t, "^(TestWhatAContainerSees|TestExec)$", capabilities)
+		if err != nil || !strings.Contains(output, "--- PASS: TestWhatAContainerSees") ||
+			!strings.Contains(output, "--- PASS: TestExec") {
+			t.Errorf("with %s: %v\n%s", capabilities, err, output)
+		}
+	}
+}
+
+func TestAsRoot_NoUserNamespace_NamesTheRemedy(t *testing.T) {
+	t.Parallel()
+	output, err := without(t, "^TestExits$", "-sys_admin,-setfcap")
+	if err == nil || !strings.Contains(output, "make a user namespace: ") ||
+		!strings.Contains(output, "run as another user, or give it CAP_SETFCAP") {
+		t.Errorf("%v\n%s", err, output)
+	}
+}
+
 func TestExits(t *testing.T) {
 	t.Parallel()
 	process, _, err := launch(t, container.Spec{Args: []string{"sh", "-c", "exit 7"}})

@@ -17,11 +17,13 @@ const rootlessMark = "TRANSPLANT_ROOTLESS"
 
 func isRootless() bool { return os.Getenv(rootlessMark) != "" }
 
-// AsRoot makes sure that the calling program may make namespaces. For root it does nothing and returns false. For
-// others it runs the same program once more as root of a user namespace of its own, waits for it, and returns true and
-// its exit code; it dies with the caller, and SIGINT and SIGTERM are passed on to it.
+// AsRoot makes sure that the calling program may make namespaces. For root it does nothing and returns false, if root
+// has the capabilities that containers take. For others, also for root in a container without them, it runs the same
+// program once more as root of a user namespace of its own, waits for it, and returns true and its exit code; it dies
+// with the caller, and SIGINT and SIGTERM are passed on to it. Where the machine allows no user namespace, the error
+// says what to do.
 func AsRoot() (ran bool, exitCode int, err error) {
-	if os.Geteuid() == 0 || isRootless() {
+	if isRootless() || readRights(os.DirFS("/proc")).isRoot() {
 		return false, 0, nil
 	}
 	runtime.LockOSThread() // see Launcher: the child dies with this thread
@@ -39,8 +41,7 @@ func AsRoot() (ran bool, exitCode int, err error) {
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	if err := command.Start(); err != nil {
-		return false, 0, fmt.Errorf(
-			"make a user namespace (look at user.max_user_namespaces and kernel.unprivileged_userns_clone): %w", err)
+		return false, 0, fmt.Errorf("make a user namespace: %w", Refused(err))
 	}
 	go func() {
 		for s := range signals {

@@ -44,5 +44,8 @@ func Init() error { return ErrUnsupported }
 // AsRoot is ErrUnsupported.
 func AsRoot() (bool, int, error) { return false, 0, ErrUnsupported }
 
+// Refused is the error itself.
+func Refused(err error) error { return err }
+
 // EndWithParent is ErrUnsupported.
 func EndWithParent() error { return ErrUnsupported }
