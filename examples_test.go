@@ -1,6 +1,7 @@
 package transplant_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path"
@@ -106,6 +107,152 @@ func TestAction_Run_PassesArgumentsOnOrFails(t *testing.T) {
 		if (err == nil) != (want != "") || err == nil && string(out) != want {
 			t.Errorf("with %q it runs the program with %q, %v; want %q", arguments, out, err, want)
 		}
+	}
+}
+
+// startsPods are commands in a workflow that start simulated pods.
+var startsPods = regexp.MustCompile(`transplant run|docker run|make (.* )?(unit|test|scenario|catalogue)\b`)
+
+// Simulated pods need user namespaces. Ubuntu on GitHub's machines and default profiles of containers forbid them.
+func TestExamples_WhateverRunsScenarios_MayMakeUserNamespaces(t *testing.T) {
+	t.Parallel()
+	type steps []struct{ Run string }
+	tree, looked := tracked(t), 0
+	ask := func(name string, all steps) {
+		allowed := false
+		for _, step := range all {
+			allowed = allowed || strings.Contains(step.Run, "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0")
+			if startsPods.MatchString(step.Run) || strings.Contains(step.Run, `"$PROGRAM" run`) {
+				if looked++; !allowed {
+					t.Errorf("%s: no step before this one allows user namespaces:\n%s", name, step.Run)
+				}
+			}
+		}
+	}
+	for name, content := range tree {
+		if path.Ext(name) != ".yml" && path.Ext(name) != ".yaml" && path.Ext(name) != ".md" {
+			continue
+		}
+		for _, command := range strings.Split(content, "docker run")[1:] {
+			command, _, _ = strings.Cut(strings.ReplaceAll(command, "\\\n", ""), "\n")
+			if looked++; !strings.Contains(command, "seccomp=unconfined") || !strings.Contains(command, "apparmor=unconfined") {
+				t.Errorf("%s: docker run%s: want profiles that allow user namespaces", name, command)
+			}
+		}
+		var workflow struct {
+			Jobs map[string]struct {
+				Container any
+				Steps     steps
+			}
+			Runs struct{ Steps steps }
+		}
+		if yaml.Unmarshal([]byte(content), &workflow) != nil {
+			continue // of another form, such as several documents
+		}
+		for job, has := range workflow.Jobs {
+			if has.Container == nil { // that of ours is privileged
+				ask(name+": "+job, has.Steps)
+			}
+		}
+		ask(name, workflow.Runs.Steps)
+	}
+	for name, want := range map[string][]string{
+		"docs/examples/kubernetes-job.yaml": {"\n        seccompProfile: {type: Unconfined}\n",
+			"\n        appArmorProfile: {type: Unconfined} ", "pod-security.kubernetes.io/enforce=privileged"},
+		"docs/examples/tekton.yaml": {"\n        seccompProfile: {type: Unconfined}\n",
+			"\n        appArmorProfile: {type: Unconfined} "},
+		"docs/examples/gitlab-ci.yml": {`security_opt = ["seccomp=unconfined", "apparmor=unconfined"]`},
+	} {
+		for _, line := range want {
+			if looked++; !strings.Contains(tree[name], line) {
+				t.Errorf("%s has no %q", name, line)
+			}
+		}
+	}
+	if looked < 12 {
+		t.Errorf("%d places were looked at", looked)
+	}
+}
+
+// Getting started has the shoot of the examples, to be pasted.
+func TestGettingStarted_Shoot_IsThatOfTheExamples(t *testing.T) {
+	t.Parallel()
+	tree := tracked(t)
+	_, pasted, _ := strings.Cut(tree["docs/getting-started.md"], "<<'SHOOT'\n")
+	pasted, _, found := strings.Cut(pasted, "\nSHOOT\n")
+	var got, want map[string]any
+	if err := errors.Join(yaml.Unmarshal([]byte(pasted), &got),
+		yaml.Unmarshal([]byte(tree["docs/examples/shoot.yaml"]), &want)); err != nil || !found {
+		t.Fatal(err, found)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("docs/examples/shoot.yaml and what is pasted (-want +got):\n%s", diff)
+	}
+}
+
+// setup-go looks for files below the caller's checkout, and those of an action are elsewhere. So the action has caches
+// of its own, with keys of its own files.
+func TestAction_Caches_HaveKeysOfItsOwnFiles(t *testing.T) {
+	t.Parallel()
+	var action struct {
+		Runs struct {
+			Steps []struct {
+				ID, Uses, Run string
+				With          map[string]any
+			}
+		}
+	}
+	if err := yaml.Unmarshal([]byte(tracked(t)["action.yml"]), &action); err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{} // outputs of the step "key"
+	kept, setUp := "", false
+	for _, step := range action.Runs.Steps {
+		if step.ID == "key" {
+			for _, found := range regexp.MustCompile(`echo "(\w+)=`).FindAllStringSubmatch(step.Run, -1) {
+				known[found[1]] = true
+			}
+		}
+		setUp = setUp || strings.HasPrefix(step.Uses, "actions/setup-go@") && step.With["cache"] == false
+		if strings.HasPrefix(step.Uses, "actions/cache/restore@") {
+			text := step.With["key"].(string) + step.With["path"].(string)
+			for _, found := range regexp.MustCompile(`steps\.key\.outputs\.(\w+)`).FindAllStringSubmatch(text, -1) {
+				if kept += " " + found[1]; !known[found[1]] {
+					t.Errorf("%s: no step before it says %s", text, found[1])
+				}
+			}
+		}
+	}
+	if !setUp || kept != " sources modules downloaded compiled" {
+		t.Errorf("setup-go without its cache: %t; kept are by%s", setUp, kept)
+	}
+}
+
+// The notes of a release are what the changelog says about its version.
+func TestNotes_OfAVersion_AreItsPartOfTheChangelog(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "CHANGELOG.md")
+	text := "# Changelog\n\n[a](b.md)\n\n## [Unreleased]\n\n- soon\n\n## [0.2.0] - 2026-12-02\n\n### Added\n\n" +
+		"- [more](docs/a.md#b), [less](https://x.y/z)\n\n## [0.1.0] - 2026-12-01\n\n- all\n\n[0.1.0]: https://x.y\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for tag, want := range map[string]string{
+		"v0.1.0": "- all",
+		"v0.2.0": "### Added\n\n- [more](https://github.com/transplant-sim/transplant/blob/v0.2.0/docs/a.md#b), " +
+			"[less](https://x.y/z)",
+		"v0.3.0-rc.1": "- soon",
+		"v0.3.0":      "", // fails
+	} {
+		out, err := exec.CommandContext(t.Context(), ".ci/notes", tag, file).Output()
+		if (err == nil) != (want != "") || strings.TrimSpace(string(out)) != want {
+			t.Errorf("%s: %v, %q; want %q", tag, err, out, want)
+		}
+	}
+	tree := tracked(t)
+	if workflow := tree[".github/workflows/release.yml"]; !strings.Contains(workflow, "run: .ci/notes ") ||
+		!strings.Contains(workflow, "--release-notes ") || strings.Contains(tree[".goreleaser.yaml"], "\nchangelog:") {
+		t.Error("a release does not take these notes; a changelog that is disabled would leave them out, too")
 	}
 }
 

@@ -140,6 +140,43 @@ func shoot(t *testing.T) []byte {
 		"  kubernetes: {version: 1.36.3, futureSetting: kept}\n  futureField: {deep: [1, {er: 2}]}\n", 1))
 }
 
+// The commands of the documents can be pasted as they stand.
+func TestGettingStarted_LandscapeThatStays_CanBePasted(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile("../docs/getting-started.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(content), "\n## A landscape that stays\n")
+	_, block, _ := strings.Cut(section, "\n```\n")
+	block, _, found := strings.Cut(block, "\n```\n")
+	ofKubectl := regexp.MustCompile("`(kubectl\\(\\) \\{.*})`").FindSubmatch(content)
+	if !found || ofKubectl == nil {
+		t.Fatal("the document has no such commands")
+	}
+	l := newLandscape(t)
+	programs, err := filepath.Abs(filepath.Dir(program))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.environment = append(l.environment, "PATH="+programs+":"+os.Getenv("PATH"))
+	t.Cleanup(func() { // if a command fails
+		command := exec.Command(program, "down")
+		command.Env = l.environment
+		_, _ = command.CombinedOutput() // it fails if the landscape is down
+	})
+	said := l.run(t, "bash", "-euo", "pipefail", "-c", string(ofKubectl[1])+"\n"+block)
+	for _, want := range []string{"shoot.core.gardener.cloud/alpha created", " Ready ", "condition met",
+		"shoot.core.gardener.cloud/alpha patched", "garden-p/alpha  b "} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the commands do not print %q:\n%s", want, said)
+		}
+	}
+	if left := l.running(); len(left) > 0 {
+		t.Errorf("down has left %q", left)
+	}
+}
+
 // What a user does with a landscape, in one sitting: look, create, use, move, delete.
 func TestALandscapeAsItsUsersSeeIt(t *testing.T) {
 	t.Parallel()
