@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -40,6 +41,21 @@ func AddFlag(command *cobra.Command, more ...string) *Form {
 		panic(err) // the flag is there, and has no other
 	}
 	return f
+}
+
+// AddJSON adds the flag --json to a command, which had it before --output: it is the same as "--output json".
+func (f *Form) AddJSON(command *cobra.Command) {
+	const name = "json"
+	command.Flags().BoolFunc(name, "print JSON", func(text string) error {
+		asked, err := strconv.ParseBool(text)
+		if asked && err == nil {
+			f.chosen = JSON
+		}
+		return err
+	})
+	if err := command.Flags().MarkDeprecated(name, "use --output json"); err != nil {
+		panic(err) // the flag is there, and the text is not empty
+	}
 }
 
 // Is says whether this form was chosen.

@@ -34,6 +34,7 @@ func NewSave(configure Configure) *cobra.Command {
 		})
 	command.Example = "  transplant checkpoint save out/ready\n  transplant up --from out/ready"
 	command.Args = cobra.ExactArgs(1)
+	command.ValidArgsFunction = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	flags.register(command)
 	return command
 }

@@ -63,7 +63,13 @@ type landscapeFlag struct{ name string }
 
 func (f *landscapeFlag) register(command *cobra.Command) {
 	command.Flags().StringVar(&f.name, "landscape", rundir.DefaultName, "name of the landscape; several can run at once")
+	CompleteLandscape(command)
+}
+
+// CompleteLandscape has a shell complete the flag --landscape of a command, which it returns.
+func CompleteLandscape(command *cobra.Command) *cobra.Command {
 	complete(command, "landscape", completeLandscapes)
+	return command
 }
 
 func (f *landscapeFlag) dir() (rundir.Dir, error) {

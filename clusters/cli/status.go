@@ -42,7 +42,9 @@ func newStatus(configure Configure) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return form.Print(command.OutOrStdout(), now, now.print)
+			return form.Print(command.OutOrStdout(), now, func(out io.Writer) error {
+				return now.print(out, form.Is(output.Wide))
+			})
 		})
 	command.Long = `Show which programs of a landscape run, and its shoots: the seed that each is really on, the epoch
 of the claim to it, its last operation, and its last errors.
@@ -50,11 +52,12 @@ of the claim to it, its last operation, and its last errors.
 --watch goes on with a line for each change, until you interrupt the command or the landscape ends.`
 	command.Example = `  transplant status
   transplant status -w                        # until you interrupt it
+  transplant status -o wide                   # and where kubeconfigs are
   transplant status --landscape run -o yaml`
 	flags.register(command)
 	command.Flags().BoolVarP(&watching, "watch", "w", false, "print a line for each change")
 	command.Flags().DurationVar(&timeout, "timeout", 0, "how long to watch (default: until you interrupt the command)")
-	form = output.AddFlag(command)
+	form = output.AddFlag(command, output.Wide)
 	return command
 }
 
@@ -96,7 +99,8 @@ func explainNotUp(ctx context.Context, dir rundir.Dir, notUp error) error {
 	}
 }
 
-func (s status) print(out io.Writer) error {
+// print a table for people. A wide one says where kubeconfigs are.
+func (s status) print(out io.Writer, wide bool) error {
 	state := s.State
 	where := fmt.Sprintf("slot %d", state.Slot)
 	if state.Backend == rundir.Kind {
@@ -104,20 +108,27 @@ func (s status) print(out io.Writer) error {
 	}
 	fmt.Fprintf(out, "Landscape %q, %s, supervisor %d, up since %s.\n\n",
 		state.Name, where, state.Supervisor.PID, state.Ready.Local().Format("2006-01-02 15:04:05"))
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "CLUSTER\tROLE\tURL\tPROCESSES")
+	header := []string{"CLUSTER", "ROLE", "URL", "PROCESSES"}
+	var rows [][]string
 	var dead []string
 	for _, c := range state.Clusters {
 		text, ended := countRunning(c.Processes)
 		dead = append(dead, ended...)
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", c.Name, c.Role, c.URL, text)
+		rows = append(rows, []string{c.Name, c.Role, c.URL, text, c.Kubeconfig})
 	}
 	for _, p := range state.Processes {
 		text, ended := countRunning([]rundir.ProcessState{p})
 		dead = append(dead, ended...)
-		fmt.Fprintf(table, "-\t%s\t-\t%s\n", p.Name, text)
+		rows = append(rows, []string{"-", p.Name, "-", text, "-"})
 	}
-	if err := errors.Join(table.Flush(), s.shootsKnown.print(out), printLinks(out, state.Links)); err != nil {
+	if wide {
+		header = append(header, "KUBECONFIG")
+	}
+	for i := range rows {
+		rows[i] = rows[i][:len(header)]
+	}
+	err := errors.Join(output.Table(out, header, rows), s.shootsKnown.print(out), printLinks(out, state.Links))
+	if err != nil {
 		return err
 	}
 	if len(dead) > 0 {

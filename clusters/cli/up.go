@@ -58,6 +58,7 @@ func (f *planFlags) register(command *cobra.Command, configure Configure) {
 		cobra.ShellCompDirectiveNoFileComp))
 	command.Flags().StringVar(&f.from, "from", "",
 		"start this checkpoint, with its name, its seeds and its addresses (backend "+embeddedBackend+")")
+	complete(command, "from", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
 	command.Flags().StringVar(&f.nodeImage, "node-image", os.Getenv(kind.NodeImageVariable),
 		"backend kind: the node image; empty for the published image of kind (default: $"+kind.NodeImageVariable+")")
 }

@@ -35,7 +35,7 @@ func watch(ctx context.Context, out io.Writer, of watched, timeout time.Duration
 	case err != nil:
 		return err
 	}
-	if err := now.print(out); err != nil && !errors.Is(err, errUnhealthy) { // what has ended may come back
+	if err := now.print(out, false); err != nil && !errors.Is(err, errUnhealthy) { // what has ended may come back
 		return err
 	}
 	seen := map[string]string{}

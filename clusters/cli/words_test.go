@@ -92,8 +92,16 @@ gardenlet-a  garden  https://127.0.3.9:7000
 	if text := say(t, "status"); strings.Contains(text, "ACTOR") || !strings.HasSuffix(text, "1 of 1 run\n") {
 		t.Errorf("without links: %q", text)
 	}
-	if got, want := say(t, "status", "-o", "wide"),
-		`error: invalid argument "wide" for "-o, --output" flag: must be one of text, json, yaml`; got != want {
+	state.Clusters[1].Kubeconfig = "/home/a.kubeconfig"
+	if err := dir.WriteState(state); err != nil {
+		t.Fatal(err)
+	}
+	if got := say(t, "status", "-o", "wide"); !strings.Contains(got, "PROCESSES   KUBECONFIG\n") ||
+		!strings.Contains(got, "1 of 1 run  /home/a.kubeconfig\n") {
+		t.Errorf("wide:\n%s", got)
+	}
+	if got, want := say(t, "status", "-o", "xml"),
+		`error: invalid argument "xml" for "-o, --output" flag: must be one of text, json, yaml, wide`; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

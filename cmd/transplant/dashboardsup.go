@@ -22,6 +22,7 @@ import (
 
 	"github.com/transplant-sim/transplant/dashboards"
 	"github.com/transplant-sim/transplant/sim/metrics"
+	"github.com/transplant-sim/transplant/sim/run"
 	"github.com/transplant-sim/transplant/sim/verdict"
 )
 
@@ -59,6 +60,7 @@ a run that has --metrics-address 127.0.0.1:9740, and a landscape beside "transpl
   transplant dashboards up out --folder out/boards
   transplant dashboards up --live
   transplant dashboards down`,
+		ValidArgsFunction: run.CompleteRuns,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			return b.up(command.Context(), command.OutOrStdout(), arguments)
 		},

@@ -115,9 +115,10 @@ breaks things on purpose, and judges each run from what was recorded.`,
 	}
 	files := scenarios.Files
 	checkpoints := &cobra.Command{Use: "checkpoint", Short: "Keep landscapes with their shoots, to start them again"}
-	checkpoints.AddCommand(run.NewMakeCommand(backends, files), cli.NewSave(configure))
+	checkpoints.AddCommand(cli.CompleteLandscape(run.NewMakeCommand(backends, files)), cli.NewSave(configure))
 	add(forScenarios,
-		run.NewRunCommand(backends, files), authoring.NewScenariosCommand(files), authoring.NewInitCommand(files),
+		cli.CompleteLandscape(run.NewRunCommand(backends, files)), authoring.NewScenariosCommand(files),
+		authoring.NewInitCommand(files),
 		run.NewValidateCommand(backends, files), run.NewPlanCommand(backends, files), authoring.NewSchemaCommand(files),
 		authoring.NewChaosCommand(files),
 		contract.NewCommand(builtAs, files),

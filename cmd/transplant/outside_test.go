@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,6 +121,33 @@ func TestVersion_JSON_NamesAllVersions(t *testing.T) {
 	}
 }
 
+// A build by "go install" has no checkout to ask: its version names the commit.
+func TestVersion_Commit_OfEachWayToBuild(t *testing.T) {
+	t.Parallel()
+	checkout := []debug.BuildSetting{{Key: "vcs.revision", Value: "fbf0609a1b2c44"}, {Key: "vcs.modified", Value: "true"}}
+	const pseudo = "v0.0.0-20261129174848-fbf0609a1b2c"
+	for name, c := range map[string]struct {
+		built debug.BuildInfo
+		want  string
+	}{
+		"go install of a branch": {debug.BuildInfo{Main: debug.Module{Version: pseudo}},
+			"transplant v0.1.0 (commit fbf0609a1b2c)"},
+		"go install of a branch after a tag": {debug.BuildInfo{Main: debug.Module{
+			Version: "v0.1.1-0.20261129174848-fbf0609a1b2c"}}, "transplant v0.1.0 (commit fbf0609a1b2c)"},
+		"go install of a tag": {debug.BuildInfo{Main: debug.Module{Version: "v0.1.0"}}, "transplant v0.1.0"},
+		"a checkout with changes": {debug.BuildInfo{Main: debug.Module{Version: pseudo + "+dirty"}, Settings: checkout},
+			"transplant v0.1.0 (commit fbf0609a1b2c44, with changes)"},
+		"a checkout": {debug.BuildInfo{Main: debug.Module{Version: pseudo}, Settings: checkout[:1]},
+			"transplant v0.1.0 (commit fbf0609a1b2c44)"},
+		"a build without any": {debug.BuildInfo{Main: debug.Module{Version: "(devel)"}},
+			"transplant v0.1.0 (commit unknown)"},
+	} {
+		if got := named("v0.1.0", &c.built); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // People see their own commands; programs are for those who ask.
 func TestHelp_Programs_OnlyWithAll(t *testing.T) {
 	t.Parallel()
@@ -164,6 +193,37 @@ func TestMan_EveryCommandForPeople_HasAPage(t *testing.T) {
 	}
 }
 
+// What prints data prints it for programs, too: the commands that the changelog names, and no others.
+func TestOutput_CommandsThatPrintData_HaveTheFlag(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile("../../CHANGELOG.md")
+	_, text, _ := strings.Cut(string(content), "`-o json|yaml` on ")
+	text, _, _ = strings.Cut(text, ";")
+	var want, got []string
+	for _, found := range regexp.MustCompile("`([a-z ]+)`").FindAllStringSubmatch(text, -1) {
+		want = append(want, "transplant "+found[1])
+	}
+	var walk func(command *cobra.Command)
+	walk = func(command *cobra.Command) {
+		for _, child := range command.Commands() {
+			walk(child)
+		}
+		if flag := command.Flags().Lookup("output"); flag != nil && flag.Value.Type() == "FORM" {
+			if name := command.CommandPath(); !strings.HasPrefix(name, "transplant explain ") {
+				got = append(got, name)
+			} else if !slices.Contains(got, "transplant explain") {
+				got = append(got, "transplant explain") // all of its topics
+			}
+		}
+	}
+	walk(newCommand())
+	slices.Sort(want)
+	slices.Sort(got)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v: commands with -o are %v, want %v", err, got, want)
+	}
+}
+
 // Every command for people has an example.
 func TestHelp_EveryCommandForPeople_HasAnExample(t *testing.T) {
 	t.Parallel()
@@ -199,17 +259,35 @@ func TestCompletion_Values(t *testing.T) {
 	if err := os.WriteFile("out/seed-loss/timeline.jsonl", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.MkdirAll(filepath.Join(os.Getenv(rundir.HomeVariable), "kept"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for line, want := range map[string]string{
-		"run ":                     "seed-loss\t",
-		"run seed-loss ":           "planned-migration\t",
-		"validate --backend ":      "kind\n",
-		"scenarios show ":          "seed-loss\t",
-		"scenarios list --fault ":  "loseCluster\n",
-		"scenarios list --oracle ": "SingleWriter\n",
-		"judge ":                   "out/seed-loss\n",
-		"status -o ":               "json\n",
-		"up --backend ":            "embedded\n",
-		"schema ":                  "scenario\n",
+		"run ":                           "seed-loss\t",
+		"run seed-loss ":                 "planned-migration\t",
+		"validate --backend ":            "kind\n",
+		"scenarios show ":                "seed-loss\t",
+		"scenarios list --fault ":        "loseCluster\n",
+		"scenarios list --oracle ":       "SingleWriter\n",
+		"judge ":                         "out/seed-loss\n",
+		"status -o ":                     "json\n",
+		"up --backend ":                  "embedded\n",
+		"up --from ":                     ":16\n", // folders
+		"run --from ":                    ":16\n",
+		"run --landscape ":               "kept\tended\n",
+		"run -l ":                        "tier=smoke\n",
+		"checkpoint make ":               ":16\n",
+		"checkpoint make kept ":          "seed-loss\t",
+		"checkpoint save ":               ":16\n",
+		"dashboards up ":                 "out/seed-loss\n",
+		"contract explain ":              "B4\t",
+		"contract x.yaml --clause ":      "B4\n",
+		"contract x.yaml --clause A1,":   "A1,B4\n",
+		"contract x.yaml --kind ":        "Network\n",
+		"contract init --kinds Network,": "Network,Infrastructure\n",
+		"explain status --output ":       "yaml\n",
+		"validate --output ":             "yaml\n",
+		"schema ":                        "scenario\n",
 	} {
 		fields := append([]string{"__complete"}, strings.Split(line, " ")...)
 		out, err := say(t, fields...)

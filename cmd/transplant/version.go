@@ -8,11 +8,14 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/mod/module"
 
 	"github.com/transplant-sim/transplant/api/output"
 	"github.com/transplant-sim/transplant/clusters/embedded/binary"
 	"github.com/transplant-sim/transplant/cmd/transplant/actors"
 )
+
+const unknownCommit = "unknown"
 
 // versions of this program, and of what it starts.
 type versions struct {
@@ -54,33 +57,49 @@ func readVersions() (versions, error) {
 	if v.Etcd, err = binary.Version("go.etcd.io/etcd/server/v3"); err != nil {
 		return v, err
 	}
-	v.Commit, v.Dirty = commit()
+	v.Commit, v.Dirty = commit(buildInfo())
+	v.Commit = cmp.Or(v.Commit, unknownCommit)
 	return v, nil
 }
 
-// commit that the program was built of, and whether there were changes that it does not have.
-func commit() (revision string, dirty bool) {
-	if built, known := debug.ReadBuildInfo(); known {
-		for _, s := range built.Settings {
-			switch s.Key {
-			case "vcs.revision":
-				revision = s.Value
-			case "vcs.modified":
-				dirty = s.Value == "true"
-			}
+// commit that the program was built of, and whether there were changes that it does not have. It is empty if the build
+// knew none, as that of a tag by "go install".
+func commit(built *debug.BuildInfo) (revision string, dirty bool) {
+	for _, s := range built.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			revision = s.Value
+		case "vcs.modified":
+			dirty = s.Value == "true"
 		}
 	}
-	return cmp.Or(revision, "unknown"), dirty
+	if short, err := module.PseudoVersionRev(built.Main.Version); revision == "" && err == nil {
+		return short, false // "go install" of what has no tag: the version names the commit
+	}
+	return revision, dirty
+}
+
+// buildInfo of this program. It is empty if the program has none.
+func buildInfo() *debug.BuildInfo {
+	if built, known := debug.ReadBuildInfo(); known {
+		return built
+	}
+	return &debug.BuildInfo{}
 }
 
 // builtAs is the version of this program with its commit.
-func builtAs() string {
-	revision, dirty := commit()
-	changed := ""
-	if dirty {
-		changed = ", with changes"
+func builtAs() string { return named(actors.Version, buildInfo()) }
+
+func named(version string, built *debug.BuildInfo) string {
+	revision, dirty := commit(built)
+	switch {
+	case dirty:
+		return fmt.Sprintf("transplant %s (commit %s, with changes)", version, revision)
+	case revision == "" && built.Main.Version == version:
+		return "transplant " + version // the tag says which commit
+	default:
+		return fmt.Sprintf("transplant %s (commit %s)", version, cmp.Or(revision, unknownCommit))
 	}
-	return fmt.Sprintf("transplant %s (commit %s%s)", actors.Version, revision, changed)
 }
 
 func (v versions) print(out io.Writer) error {

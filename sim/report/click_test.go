@@ -40,6 +40,11 @@ func TestTheReportInABrowser(t *testing.T) {
 		"gateway-a gateway-b nodes observer operator user"; strings.Join(rows, " ") != want {
 		t.Errorf("rows %q, want %q", strings.Join(rows, " "), want)
 	}
+	if why := ask[string](w, `[...document.querySelectorAll(".measure")].map(
+		m => m.querySelector(".meaning")?.textContent || "no reason").join("; ")`); strings.Contains(why, "no reason") ||
+		!strings.Contains(why, "how long users cannot work after a loss") {
+		t.Errorf("the measures matter because: %s", why)
+	}
 	if bar := ask[string](w,
 		`document.querySelector('[data-row="scenario/faults"] .in').textContent`); bar != "fire, 12 hits" {
 		t.Errorf("the fault is labelled %q", bar)
@@ -55,14 +60,37 @@ func TestTheReportInABrowser(t *testing.T) {
 	clickTheme(t, w)
 	readAloud(t, w)
 	printIt(t, w)
-	w.do("hold it in the hand", chromedp.EmulateViewport(420, 900))
-	w.until(`document.getElementById("rows").viewBox.baseVal.width < 430`)
-	if ask[bool](w, "document.documentElement.scrollWidth > 421") {
-		t.Error("a narrow page must be scrolled sideways")
-	}
-	w.picture("narrow")
+	narrow(t, w)
 	if wrong := w.complaints(); len(wrong) > 0 {
 		t.Errorf("the page complained: %q", wrong)
+	}
+}
+
+// barsBelow says whether the bars of the phases are to be seen, each below the name of its phase.
+const barsBelow = `(() => {
+	const rows = [...document.querySelectorAll('[aria-labelledby="phases-title"] tbody tr')]
+	const below = row => {
+		const name = document.createRange(), bar = row.querySelector(".share").getBoundingClientRect()
+		name.selectNodeContents(row.querySelector("th"))
+		return bar.top >= name.getBoundingClientRect().bottom && bar.bottom <= row.getBoundingClientRect().bottom + 1 &&
+			bar.width > 300 && bar.height > 3
+	}
+	return rows.length > 2 && rows.every(below) &&
+		rows.some(row => row.querySelector(".share rect").getBoundingClientRect().width > 20)
+})()`
+
+// narrow holds the page in the hand: what has happened can be read without being scrolled sideways.
+func narrow(t *testing.T, w *window) {
+	for _, width := range []int64{500, 420} {
+		w.do("hold it in the hand", chromedp.EmulateViewport(width, 900))
+		w.until(fmt.Sprintf(`document.getElementById("rows").viewBox.baseVal.width < %d`, width+10))
+		if ask[bool](w, fmt.Sprintf("document.documentElement.scrollWidth > %d", width+1)) {
+			t.Errorf("%d pixels wide it must be scrolled sideways", width)
+		}
+		if !ask[bool](w, barsBelow) {
+			t.Errorf("%d pixels wide the phases have no bars below their names", width)
+		}
+		w.picture(fmt.Sprint("narrow-", width))
 	}
 }
 

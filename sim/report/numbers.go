@@ -10,12 +10,14 @@ import (
 
 // measured is one number of a run, and its goal.
 type measured struct {
-	Name, About string
-	Value       string
-	Unit        string
-	Number      float64 // in seconds, or a count
-	Goal        string
-	Tone        string
+	Name   string
+	Why    string // it matters, in a line
+	About  string // what exactly is measured
+	Value  string
+	Unit   string
+	Number float64 // in seconds, or a count
+	Goal   string
+	Tone   string
 	// Share of the goal that was used, in percent, at most 100; -1 without a goal.
 	Share float64
 }
@@ -29,47 +31,50 @@ const (
 func measuresOf(run *Run) []measured {
 	var all []measured
 	m, goals := run.Verdict.Measures, run.Scenario.Spec.Measure
-	seconds := func(name, about string, value *float64, goal *scenario.Bound) {
+	seconds := func(name, why, about string, value *float64, goal *scenario.Bound) {
 		if value == nil {
 			return
 		}
-		one := measured{Name: name, About: about, Number: *value, Value: fmt.Sprintf("%.3f", *value), Unit: "s", Share: -1,
-			Tone: "plain"}
+		one := measured{Name: name, Why: why, About: about, Number: *value, Value: fmt.Sprintf("%.3f", *value), Unit: "s",
+			Share: -1, Tone: "plain"}
 		if goal != nil {
 			one.against(goal.Max.Seconds(), goal.Max.Duration.String())
 		}
 		all = append(all, one)
 	}
-	count := func(name, about string, value *int, goal *scenario.Count) {
+	count := func(name, why, about string, value *int, goal *scenario.Count) {
 		if value == nil {
 			return
 		}
-		one := measured{Name: name, About: about, Number: float64(*value), Value: fmt.Sprint(*value), Share: -1,
+		one := measured{Name: name, Why: why, About: about, Number: float64(*value), Value: fmt.Sprint(*value), Share: -1,
 			Tone: "plain"}
 		if goal != nil {
 			one.against(float64(goal.Max), fmt.Sprint(goal.Max))
 		}
 		all = append(all, one)
 	}
-	seconds("RTO", "from the fault to the first write that was acknowledged after the recovery from it, or, without a "+
-		"load, until its API was reached; of several recoveries the longest", m.RTOSeconds, goals.RTO)
-	seconds("RPO", "age of the newest lost write against the newest that survived before the first lost one", m.RPOSeconds,
-		goals.RPO)
-	count("lost writes", "acknowledged, and not in the data at the end", m.LostWrites, goals.LostWrites)
-	seconds(apiDowntime, "how long the API could not be reached by name, in all; of the worst shoot",
-		m.APIDowntimeSeconds, goals.APIDowntime)
-	seconds("API not observed",
+	seconds("RTO", "how long users cannot work after a loss",
+		"from the fault to the first write that was acknowledged after the recovery from it, or, without a load, until its "+
+			"API was reached; of several recoveries the longest", m.RTOSeconds, goals.RTO)
+	seconds("RPO", "how much of their latest work users have to do again",
+		"age of the newest lost write against the newest that survived before the first lost one", m.RPOSeconds, goals.RPO)
+	count("lost writes", "what users were sure of, and have lost", "acknowledged, and not in the data at the end",
+		m.LostWrites, goals.LostWrites)
+	seconds(apiDowntime, "how long users and programs could not reach the shoot, whatever the reason",
+		"how long the API could not be reached by name, in all; of the worst shoot", m.APIDowntimeSeconds, goals.APIDowntime)
+	seconds("API not observed", "how far the downtime can be relied on",
 		"how long nobody tried to reach the API though it was due: the downtime may be longer by that",
 		m.APIUnobservedSeconds, nil)
-	seconds(longestOutage, "the longest single outage in it", m.APILongestGapSeconds, nil)
-	count("restores at once", "the most shoots that one seed was restoring at the same time", m.RestoresAtOnce,
-		goals.RestoresAtOnce)
+	seconds(longestOutage, "clients and controllers of users give up after one long outage, not after many short ones",
+		"the longest single outage in the API downtime", m.APILongestGapSeconds, nil)
+	count("restores at once", "a seed that restores many shoots at once is slow for all of them",
+		"the most shoots that one seed was restoring at the same time", m.RestoresAtOnce, goals.RestoresAtOnce)
 	if d := run.Verdict.AtDefaults; d != nil {
-		seconds("RTO at default settings",
+		seconds("RTO at default settings", "how long users could not work if nobody changes a setting",
 			fmt.Sprintf("computed: %.3f s of work as measured, %g s of waits; clients may keep the old address %g s longer",
 				d.WorkSeconds, d.WaitSeconds, d.DNSSeconds), &d.RTOSeconds, nil)
-		seconds("RPO at default settings", "computed, and at most: what may be written between two incremental backups there",
-			d.RPOAtMostSeconds, nil)
+		seconds("RPO at default settings", "how much work users could lose if nobody changes a setting",
+			"computed, and at most: what may be written between two incremental backups there", d.RPOAtMostSeconds, nil)
 	}
 	return all
 }

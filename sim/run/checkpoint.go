@@ -152,6 +152,13 @@ seeds, settings and shoots.`,
 	flags.StringVar(&r.folder, "out", "out", "folder for harness.log, and for the logs of a landscape that does not start")
 	flags.StringVar(&r.landscape, "landscape", "", "name of the landscape (default \""+defaultLandscape+"\")")
 	r.addFlags(command)
+	command.ValidArgsFunction = func(command *cobra.Command, given []string, begun string) ([]cobra.Completion,
+		cobra.ShellCompDirective) {
+		if len(given) == 0 {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		}
+		return r.selection.Complete(command, given, begun)
+	}
 	return command
 }
 

@@ -144,6 +144,7 @@ that of the gravest verdict.`,
 		"for slow machines: multiplies all deadlines, settleWithin, and the goals for RTO and API downtime")
 	flags.StringVar(&r.from, "from", "",
 		"folder of a checkpoint; each run begins with a fresh copy of its landscape, whose shoots are ready")
+	complete(command, "from", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
 	flags.StringVar(&r.landscape, "landscape", "",
 		"name of the landscape; with --jobs the others are NAME-2, NAME-3 … (default \""+defaultLandscape+
 			"\", or the first free name of "+numbered(defaultLandscape, 1)+" …)")

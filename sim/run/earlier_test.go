@@ -60,8 +60,8 @@ func TestEarlierRun_FormerVerdict_IsReadAsTodays(t *testing.T) {
 				page, title) {
 				t.Errorf("the report lacks %s", title)
 			}
-			out, err := printed(t.Context(), NewJudgeCommand(), folder, "--json", "--write")
-			if !errors.Is(err, result(c.now)) || !strings.Contains(out, `"verdict":"`+string(c.now)+`"`) {
+			out, err := printed(t.Context(), NewJudgeCommand(), folder, "-o", "yaml", "--write")
+			if !errors.Is(err, result(c.now)) || !strings.Contains(out, "verdict: "+string(c.now)+"\n") {
 				t.Errorf("judge ends with %v and prints %s", err, out)
 			}
 			samples := content(t, folder, metrics.FileName)

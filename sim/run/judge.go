@@ -1,7 +1,6 @@
 package run
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/transplant-sim/transplant/api/output"
 	"github.com/transplant-sim/transplant/api/userfile"
 	"github.com/transplant-sim/transplant/sim/durable"
 	"github.com/transplant-sim/transplant/sim/junit"
@@ -27,7 +27,8 @@ import (
 
 // NewJudgeCommand is the command `judge DIR…`.
 func NewJudgeCommand() *cobra.Command {
-	var asJSON, write, quiet bool
+	var write, quiet bool
+	var form *output.Form
 	command := &cobra.Command{
 		Use:   "judge DIR…",
 		Short: "Judge runs again from their timelines",
@@ -39,15 +40,16 @@ The exit code is that of the verdict, as with the command run. If there are seve
 code is that of the gravest verdict. A run that still goes on has no verdict, which counts as Error.`,
 		Example: `  transplant judge out/seed-loss
   transplant judge --write out               # of all runs in out
-  transplant judge --json out/seed-loss`,
+  transplant judge -o json out/seed-loss     # a list of what verdict.json has`,
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: completeRuns,
+		ValidArgsFunction: CompleteRuns,
 		RunE: func(command *cobra.Command, folders []string) error {
 			runs, err := runsIn(folders)
 			if err != nil {
 				return notRun{err}
 			}
-			j := &judge{out: command.OutOrStdout(), asJSON: asJSON, write: write, quiet: quiet, worst: verdict.Passed}
+			j := &judge{out: command.OutOrStdout(), form: form, write: write, quiet: quiet, all: []*verdict.Report{},
+				worst: verdict.Passed}
 			for _, folder := range runs {
 				if err := j.judge(folder); err != nil {
 					return notRun{fmt.Errorf("judge the run in %q: %w", folder, err)}
@@ -56,19 +58,22 @@ code is that of the gravest verdict. A run that still goes on has no verdict, wh
 			return j.result(command.ErrOrStderr())
 		},
 	}
-	command.Flags().BoolVar(&asJSON, "json", false, "print each verdict as a line of JSON, like verdict.json")
 	command.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only verdicts, what was violated, and errors")
 	command.Flags().BoolVar(&write, "write", false,
 		"write verdict.json, junit.xml, report.html and metrics.om in the folders again")
+	form = output.AddFlag(command)
+	form.AddJSON(command)
 	return command
 }
 
 // judge of several runs.
 type judge struct {
-	out           io.Writer
-	asJSON, write bool
-	quiet         bool // without measures
+	out   io.Writer
+	form  *output.Form
+	write bool
+	quiet bool // without measures
 
+	all   []*verdict.Report // of those who ask for data
 	worst verdict.Verdict
 	goOn  []error // why runs have no verdict yet
 }
@@ -91,15 +96,12 @@ func (j *judge) judge(folder string) error {
 		return err
 	}
 	j.worst = verdict.Worst(j.worst, judged.Verdict)
-	if j.asJSON {
-		if err := json.NewEncoder(j.out).Encode(judged); err != nil {
-			return fmt.Errorf("print the verdict: %w", err)
-		}
-		return nil
-	}
-	if j.quiet {
+	switch {
+	case !j.form.Is(output.Text):
+		j.all = append(j.all, judged)
+	case j.quiet:
 		terminal.Brief(j.out, judged)
-	} else {
+	default:
 		terminal.Verdict(j.out, judged, folder)
 	}
 	return nil
@@ -107,6 +109,11 @@ func (j *judge) judge(folder string) error {
 
 // result of all that were judged. Failed is graver than what is not known yet.
 func (j *judge) result(errOut io.Writer) error {
+	if !j.form.Is(output.Text) {
+		if err := j.form.Print(j.out, j.all, nil); err != nil {
+			return notRun{err}
+		}
+	}
 	if len(j.goOn) == 0 {
 		return result(j.worst)
 	}
@@ -122,6 +129,7 @@ func (j *judge) result(errOut io.Writer) error {
 // NewMergeCommand is the command `merge DIR…`.
 func NewMergeCommand() *cobra.Command {
 	var file, cases string
+	var form *output.Form
 	command := &cobra.Command{
 		Use: "merge DIR…", Short: "Summarize the runs of several shards or machines in one page of Markdown",
 		Long: `Summarize the runs of several shards or machines in one page of Markdown, as "run --summary" does for the
@@ -134,18 +142,22 @@ command has left: give each --shard a new folder.
 
 The exit code is that of the gravest verdict. No scenario may be in two folders.`,
 		Example: `  transplant merge shard-1 shard-2 shard-3
-  transplant merge shard-* --summary "$GITHUB_STEP_SUMMARY" --junit junit.xml`,
+  transplant merge shard-* --summary "$GITHUB_STEP_SUMMARY" --junit junit.xml
+  transplant merge shard-* -o json                # a list of runs, with their verdicts`,
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: completeRuns,
+		ValidArgsFunction: CompleteRuns,
 		RunE: func(command *cobra.Command, folders []string) error {
 			runs, worst, err := merge(folders)
 			if err != nil {
 				return notRun{err}
 			}
-			if file == "" {
-				err = summary.Write(command.OutOrStdout(), summaries(runs), nil)
-			} else {
-				err = appendSummary(file, summaries(runs), nil)
+			if file == "" || !form.Is(output.Text) {
+				err = form.Print(command.OutOrStdout(), listed(runs), func(out io.Writer) error {
+					return summary.Write(out, summaries(runs), nil)
+				})
+			}
+			if file != "" {
+				err = errors.Join(err, appendSummary(file, summaries(runs), nil))
 			}
 			if cases != "" {
 				err = errors.Join(err, writeSuites(cases, runs))
@@ -158,7 +170,29 @@ The exit code is that of the gravest verdict. No scenario may be in two folders.
 	}
 	command.Flags().StringVar(&file, "summary", "", "append the page to this file (default: print it)")
 	command.Flags().StringVar(&cases, "junit", "", "write the test cases of all runs to this file, in JUnit's format")
+	form = output.AddFlag(command)
 	return command
+}
+
+// listedRun is a run of a merge, for programs.
+type listedRun struct {
+	Scenario string          `json:"scenario"`
+	Folder   string          `json:"folder"`
+	Verdict  verdict.Verdict `json:"verdict"`
+	Error    string          `json:"error,omitempty"` // why there is no report
+	Report   *verdict.Report `json:"report,omitempty"`
+}
+
+func listed(runs []merged) []listedRun {
+	all := []listedRun{}
+	for _, one := range runs {
+		l := listedRun{Scenario: one.Name, Folder: one.Folder, Verdict: one.Verdict(), Report: one.Report}
+		if one.Err != nil {
+			l.Error = one.Err.Error()
+		}
+		all = append(all, l)
+	}
+	return all
 }
 
 // merged is one of the runs of a merge.
@@ -331,8 +365,8 @@ func complete(command *cobra.Command, flag string, values cobra.CompletionFunc) 
 	}
 }
 
-// completeRuns names the folders of runs below out, for a shell; other folders are completed, too.
-func completeRuns(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// CompleteRuns names the folders of runs below out, for a shell; other folders are completed, too.
+func CompleteRuns(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var all []cobra.Completion
 	for _, depth := range []string{"*", "*/*"} {
 		found, _ := filepath.Glob(filepath.Join(defaultRuns, depth, timeline.FileName)) // the pattern is right

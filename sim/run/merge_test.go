@@ -1,6 +1,7 @@
 package run
 
 import (
+	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"os"
@@ -57,6 +58,13 @@ func TestMerge_RunsOfShards_AreOneSummary(t *testing.T) {
 	out, err := printed(t.Context(), NewMergeCommand(), good)
 	if err != nil || !strings.HasPrefix(out, "## Passed: 1 ") {
 		t.Errorf("good alone: %v\n%s", err, out)
+	}
+	var listed []listedRun
+	out, err = printed(t.Context(), NewMergeCommand(), good, bad, "-o", "json")
+	if unread := json.Unmarshal([]byte(out), &listed); unread != nil || err == nil || len(listed) != 2 ||
+		listed[0].Scenario != "bad" || listed[0].Verdict != verdict.Failed || listed[0].Report == nil ||
+		listed[1].Scenario != "good" || listed[1].Folder != filepath.Join(good, "good") {
+		t.Errorf("for programs: %v, %v\n%s", unread, err, out)
 	}
 	_, err = printed(t.Context(), NewMergeCommand(), good, filepath.Join(good, "good"))
 	if err == nil || !strings.Contains(err.Error(), "good is in ") {

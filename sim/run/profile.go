@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/transplant-sim/transplant/api/output"
 	"github.com/transplant-sim/transplant/api/userfile"
 	"github.com/transplant-sim/transplant/sim/profile"
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -21,7 +22,7 @@ const maxProfile = 16 << 20
 
 // NewProfileCommand is the command `profile DIR`.
 func NewProfileCommand() *cobra.Command {
-	var asJSON bool
+	var form *output.Form
 	var against string
 	var most float64
 	command := &cobra.Command{
@@ -38,9 +39,10 @@ that took longer may have as many more.
 With --harness-at-most, it also fails if the harness has used more than that many percent, in phase
 recovery or in all phases together.`,
 		Example: `  transplant profile out/seed-loss
+  transplant profile out/earlier -o json >earlier.json
   transplant profile out/seed-loss --against earlier.json`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeRuns,
+		ValidArgsFunction: CompleteRuns,
 		RunE: func(command *cobra.Command, folders []string) error {
 			out := command.OutOrStdout()
 			phases, err := profileOf(folders[0])
@@ -50,13 +52,7 @@ recovery or in all phases together.`,
 			if err != nil {
 				return notRun{err}
 			}
-			if asJSON {
-				encoder := json.NewEncoder(out)
-				encoder.SetIndent("", " ")
-				err = encoder.Encode(phases)
-			} else {
-				err = printProfile(out, phases)
-			}
+			err = form.Print(out, phases, func(out io.Writer) error { return printProfile(out, phases) })
 			if err != nil {
 				return notRun{fmt.Errorf("print the profile: %w", err)}
 			}
@@ -71,8 +67,9 @@ recovery or in all phases together.`,
 			return err
 		},
 	}
-	command.Flags().BoolVar(&asJSON, "json", false, "print JSON, for --against")
-	command.Flags().StringVar(&against, "against", "", "`FILE` with what --json has printed for another run")
+	form = output.AddFlag(command)
+	form.AddJSON(command)
+	command.Flags().StringVar(&against, "against", "", "`FILE` with what --output json has printed for another run")
 	command.Flags().Float64Var(&most, "harness-at-most", 0,
 		"what the harness may use, in `percent` of what it watches; 0 for as much as it likes")
 	return command
@@ -102,8 +99,8 @@ func compareProfile(file string, now []profile.Phase) ([]string, error) {
 	}
 	var before []profile.Phase
 	if err := json.Unmarshal(content, &before); err != nil {
-		return nil, notRun{fmt.Errorf("read the other profile: %s is not what transplant profile --json prints: %w", file,
-			err)}
+		return nil, notRun{fmt.Errorf("read the other profile: %s is not what transplant profile -o json prints: %w",
+			file, err)}
 	}
 	return profile.Doubled(before, now), nil
 }

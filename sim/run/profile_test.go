@@ -45,7 +45,7 @@ func TestProfile_AgainstAnotherRun_FailsIfRequestsHaveDoubled(t *testing.T) {
 			t.Errorf("the profile does not say %q: %v\n%s", want, err, out)
 		}
 	}
-	asJSON, err := printed(t.Context(), NewProfileCommand(), few, "--json")
+	asJSON, err := printed(t.Context(), NewProfileCommand(), few, "-o", "json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestProfile_BadInput_SaysWhatToDo(t *testing.T) {
 		want string
 	}{
 		"no run":           {[]string{t.TempDir()}, timeline.FileName},
-		"a broken profile": {[]string{profiled(t, 1), "--against", broken}, "is not what transplant profile --json prints"},
+		"a broken profile": {[]string{profiled(t, 1), "--against", broken}, "is not what transplant profile -o json prints"},
 		"no share":         {[]string{profiled(t, 1), "--harness-at-most", "NaN"}, "must be at least 0"},
 		"less than none":   {[]string{profiled(t, 1), "--harness-at-most", "-1"}, "must be at least 0"},
 		"no profile":       {[]string{profiled(t, 1), "--against", broken + "x"}, "read the other profile"},

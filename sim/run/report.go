@@ -39,7 +39,7 @@ still go on.`,
   transplant report out/seed-loss out/other  # and compare them
   transplant report --image out/seed-loss    # and a picture of it
   transplant report --serve`,
-		ValidArgsFunction: completeRuns,
+		ValidArgsFunction: CompleteRuns,
 		RunE: func(command *cobra.Command, folders []string) error {
 			if server {
 				ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)

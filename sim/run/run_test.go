@@ -895,9 +895,9 @@ func TestSeveralFilesShareALandscape(t *testing.T) {
 	}
 	var judged bytes.Buffer
 	judge := NewJudgeCommand()
-	judge.SetArgs([]string{folder, "--json"})
+	judge.SetArgs([]string{folder, "-o", "json"})
 	judge.SetOut(&judged)
-	if err := judge.ExecuteContext(t.Context()); err != nil || strings.Count(judged.String(), `"verdict":"Passed"`) != 4 {
+	if err := judge.ExecuteContext(t.Context()); err != nil || strings.Count(judged.String(), `"verdict": "Passed"`) != 4 {
 		t.Errorf("judged again: %v\n%s", err, judged.String())
 	}
 }

@@ -1,13 +1,13 @@
 package run
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/transplant-sim/transplant/api/output"
 	"github.com/transplant-sim/transplant/api/userfile"
 	"github.com/transplant-sim/transplant/sim/trend"
 	"github.com/transplant-sim/transplant/sim/verdict"
@@ -18,7 +18,7 @@ const maxHistory = 1 << 30
 
 // NewTrendCommand is the command `trend FILE`.
 func NewTrendCommand() *cobra.Command {
-	var asJSON bool
+	var form *output.Form
 	var options trend.Options
 	command := &cobra.Command{
 		Use:   "trend FILE",
@@ -38,7 +38,8 @@ the command says nothing. Runs with the verdict Error or Inconclusive do not cou
 
 Exit codes: 0 nothing got worse, 1 something got worse, 2 the file cannot be read.`,
 		Example: `  transplant run seed-loss --history history.jsonl
-  transplant trend history.jsonl`,
+  transplant trend history.jsonl
+  transplant trend history.jsonl -o json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, files []string) error {
 			if options.Last < 1 || !(options.Tolerance >= 0) { // NaN is neither
@@ -54,14 +55,16 @@ Exit codes: 0 nothing got worse, 1 something got worse, 2 the file cannot be rea
 			if err != nil {
 				return notRun{err}
 			}
-			trends := trend.Compare(records, options)
-			if err := showTrends(command.OutOrStdout(), trends, asJSON); err != nil {
+			trends := append([]trend.Trend{}, trend.Compare(records, options)...) // a list, also without any
+			err = form.Print(command.OutOrStdout(), trends, func(out io.Writer) error { return showTrends(out, trends) })
+			if err != nil {
 				return notRun{err}
 			}
 			return worse(trends)
 		},
 	}
-	command.Flags().BoolVar(&asJSON, "json", false, "print a line of JSON for each measure")
+	form = output.AddFlag(command)
+	form.AddJSON(command)
 	command.Flags().IntVar(&options.Last, "last", 10, "number of earlier runs to compare with, at most")
 	command.Flags().Float64Var(&options.Tolerance, "tolerance", 0.2,
 		"fraction of the median by which a run may always exceed it")
@@ -89,15 +92,7 @@ func worse(trends []trend.Trend) error {
 	return worseError(count)
 }
 
-func showTrends(out io.Writer, trends []trend.Trend, asJSON bool) error {
-	if asJSON {
-		for _, t := range trends {
-			if err := json.NewEncoder(out).Encode(t); err != nil {
-				return fmt.Errorf("print a trend: %w", err)
-			}
-		}
-		return nil
-	}
+func showTrends(out io.Writer, trends []trend.Trend) error {
 	if len(trends) == 0 {
 		_, err := fmt.Fprintln(out,
 			"There is nothing to compare: no run in it passed or failed and has measured RTO, RPO or API downtime.")

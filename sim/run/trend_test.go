@@ -24,13 +24,15 @@ func TestTrendCommand(t *testing.T) {
 		"not worse": {text: usual + line("21"), says: "not worse"},
 		"worse": {text: usual + line("30"), code: 1,
 			says: "tale       small     rtoSeconds   30.000   20.000   24.000   3         WORSE"},
-		"worse for a program": {text: usual + line("30"), args: []string{"--json"}, code: 1,
-			says: `"newest":30,"earlier":3,"median":20,"limit":24,"worse":true}`},
-		"more is tolerated": {text: usual + line("30"), args: []string{"--tolerance", "0.5"}, says: "not worse"},
-		"too few":           {text: line("20") + line("30"), says: "too few earlier runs"},
-		"nothing":           {says: "There is nothing to compare"},
-		"no record":         {text: "what?\n", code: 2, says: "history.jsonl:1: "},
-		"no sense":          {text: usual, args: []string{"--last", "0"}, code: 2, says: "--last 0"},
+		"worse for a program": {text: usual + line("30"), args: []string{"-o", "yaml"}, code: 1,
+			says: "  newest: 30\n  scenario: tale\n  worse: true\n"},
+		"as earlier versions":   {text: usual + line("30"), args: []string{"--json"}, code: 1, says: `  "newest": 30,`},
+		"nothing for a program": {args: []string{"-o", "json"}, says: "[]\n"},
+		"more is tolerated":     {text: usual + line("30"), args: []string{"--tolerance", "0.5"}, says: "not worse"},
+		"too few":               {text: line("20") + line("30"), says: "too few earlier runs"},
+		"nothing":               {says: "There is nothing to compare"},
+		"no record":             {text: "what?\n", code: 2, says: "history.jsonl:1: "},
+		"no sense":              {text: usual, args: []string{"--last", "0"}, code: 2, says: "--last 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/transplant-sim/transplant/api/output"
 	"github.com/transplant-sim/transplant/sim/run/selection"
 	"github.com/transplant-sim/transplant/sim/scenario"
 )
@@ -18,6 +19,7 @@ import (
 // NewValidateCommand is the command `validate NAME|FILE…`: it finds mistakes without starting anything.
 func NewValidateCommand(backends map[string]Backend, builtIn fs.FS) *cobra.Command {
 	r := newReader(backends, builtIn)
+	var form *output.Form
 	command := &cobra.Command{
 		Use:   "validate [NAME|FILE]…",
 		Short: "Find mistakes in scenario files",
@@ -38,46 +40,79 @@ ControllerRegistration that have no effect.
 
 The exit code is 2 if there is a mistake.`,
 		Example: `  transplant validate ./my-scenario.yaml
-  transplant validate -l tier=smoke --backend kind`,
+  transplant validate -l tier=smoke --backend kind
+  transplant validate ./my-scenario.yaml -o json   # a list of files, with places of mistakes`,
 		Args: r.checkArguments,
 		RunE: func(command *cobra.Command, arguments []string) error {
-			files, unfound := r.selection.Files(arguments)
+			files, err := r.selection.Files(arguments)
 			r.out = command.OutOrStdout()
-			if err := errors.Join(unfound, r.validate(command.Context(), r.progress(), files)); err != nil {
+			v := &validation{runner: r, out: r.progress(), notes: r.progress(), all: []validated{}}
+			if !form.Is(output.Text) {
+				v.out, v.notes = io.Discard, command.ErrOrStderr()
+			}
+			err = errors.Join(err, v.validate(command.Context(), files))
+			if !form.Is(output.Text) {
+				err = errors.Join(err, form.Print(r.out, v.all, nil))
+			}
+			if err != nil {
 				return notRun{err}
 			}
 			return nil
 		},
 	}
 	r.addFlags(command)
+	form = output.AddFlag(command)
 	r.addQuiet(command, "print only mistakes")
 	return command
 }
 
+// validation of files.
+type validation struct {
+	*runner
+	out   io.Writer // what is found, for people
+	notes io.Writer // about extensions
+	noted bool      // all files have the same extensions
+	all   []validated
+}
+
+// validated is what was found in a file.
+type validated struct {
+	File     string             `json:"file"`
+	Scenario string             `json:"scenario,omitempty"` // its name, unless the file cannot be read
+	Fine     bool               `json:"fine"`
+	Mistakes []scenario.Mistake `json:"mistakes,omitempty"`
+	Warnings []scenario.Mistake `json:"warnings,omitempty"`
+	// Errors are about something else than a place in the file, such as flags.
+	Errors []string `json:"errors,omitempty"`
+}
+
+// add the mistakes that an error consists of.
+func (v *validated) add(err error) {
+	switch err := err.(type) { //nolint:errorlint // each part of it is looked at
+	case scenario.Mistake:
+		v.Mistakes = append(v.Mistakes, err)
+	case scenario.Mistakes:
+		v.Mistakes = append(v.Mistakes, err...)
+	case interface{ Unwrap() []error }:
+		for _, part := range err.Unwrap() {
+			v.add(part)
+		}
+	default:
+		v.Errors = append(v.Errors, err.Error())
+	}
+}
+
 // validate each file by itself. The error has the mistakes of all, and each about flags once.
-func (r *runner) validate(ctx context.Context, out io.Writer, files []string) error {
+func (v *validation) validate(ctx context.Context, files []string) error {
 	var errs []error
-	noted := false
 	for _, file := range files {
-		p, err := r.accept(ctx, []string{file})
-		if err != nil {
+		found := validated{File: file}
+		err := v.file(ctx, &found)
+		if found.Fine = err == nil; err != nil {
 			errs = append(errs, err)
-			continue
+			found.add(err)
 		}
-		if !noted { // all have the same extensions
-			r.extensions.WriteNotes(out, p.read[0].Spec.Landscape.Extensions)
-			noted = true
-		}
-		warnings, err := r.warnings(p.read[0], file)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if late := sayWarnings(out, warnings); len(late) > 0 {
-			errs = append(errs, late)
-			continue
-		}
-		fmt.Fprintf(out, "%s: scenario %s is fine\n", file, p.read[0].Metadata.Name)
+		v.all = append(v.all, found)
 	}
 	said := map[string]bool{}
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool {
@@ -87,16 +122,35 @@ func (r *runner) validate(ctx context.Context, out io.Writer, files []string) er
 	})...)
 }
 
-// sayWarnings, and give those back that are mistakes in a file.
-func sayWarnings(to io.Writer, warnings []warning) (late scenario.Mistakes) {
+// file validates one. The error has its mistakes; a doubt is one if it is about what the file itself puts out of reach.
+func (v *validation) file(ctx context.Context, found *validated) error {
+	p, err := v.accept(ctx, []string{found.File})
+	if err != nil {
+		return err
+	}
+	found.Scenario = p.read[0].Metadata.Name
+	if !v.noted {
+		v.extensions.WriteNotes(v.notes, p.read[0].Spec.Landscape.Extensions)
+		v.noted = true
+	}
+	warnings, err := v.warnings(p.read[0], found.File)
+	if err != nil {
+		return err
+	}
+	var late scenario.Mistakes
 	for _, w := range warnings {
 		if w.late {
 			late = append(late, w.Mistake)
-		} else {
-			fmt.Fprintf(to, "warning: %v\n", w.Mistake)
+			continue
 		}
+		found.Warnings = append(found.Warnings, w.Mistake)
+		fmt.Fprintf(v.out, "warning: %v\n", w.Mistake)
 	}
-	return late
+	if len(late) > 0 {
+		return late
+	}
+	fmt.Fprintf(v.out, "%s: scenario %s is fine\n", found.File, found.Scenario)
+	return nil
 }
 
 // NewPlanCommand is the command `plan NAME|FILE…`: it prints the scenarios that a run would have. Each can be run by

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -88,6 +89,36 @@ func TestValidateSaysWhatIsFine(t *testing.T) {
 	want := fmt.Sprintf("%s: scenario fine is fine\n%s: scenario fine is fine\n", one, two)
 	if out != want || err == nil || !strings.HasPrefix(err.Error(), wrong+":8:12: ") {
 		t.Errorf("said %q, want %q; %v", out, want, err)
+	}
+}
+
+// Programs get each file with the places of its mistakes, and the same exit code.
+func TestValidate_JSON_HasPlacesOfMistakes(t *testing.T) {
+	t.Parallel()
+	fine := scene(t, t.TempDir(), "fine", empty, sweepRest)
+	wrong := scene(t, t.TempDir(), "wrong", empty, "  steps: [{jump: {}}]\n  alwais: []")
+	command := NewValidateCommand(map[string]Backend{"embedded": &small{t: t}}, nil)
+	var out bytes.Buffer
+	command.SetArgs([]string{fine, wrong, "missing.yaml", "-o", "json"})
+	command.SetOut(&out)
+	command.SilenceErrors, command.SilenceUsage = true, true
+	err, ended := command.ExecuteContext(t.Context()), notRun{}
+	if !errors.As(err, &ended) || !strings.Contains(err.Error(), "spec.steps[0].jump: unknown field") {
+		t.Errorf("the error is %v", err)
+	}
+	var got []validated
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil || len(got) != 3 {
+		t.Fatalf("%v: %s", err, &out)
+	}
+	if !got[0].Fine || got[0].File != fine || got[0].Scenario != "fine" || len(got[0].Mistakes)+len(got[0].Errors) > 0 {
+		t.Errorf("what is fine is %+v", got[0])
+	}
+	if got[1].Fine || len(got[1].Mistakes) != 2 || got[1].Mistakes[0].Line != 8 || got[1].Mistakes[0].Column != 12 ||
+		got[1].Mistakes[0].Field != "spec.steps[0].jump" || got[1].Mistakes[1].Meant != "always" {
+		t.Errorf("what is wrong is %+v", got[1])
+	}
+	if got[2].Fine || len(got[2].Mistakes)+len(got[2].Errors) != 1 {
+		t.Errorf("a file that is missing is %+v", got[2])
 	}
 }
 

@@ -12,12 +12,12 @@ import (
 
 // Mistake in a scenario file.
 type Mistake struct {
-	File    string
-	Line    int    // from 1
-	Column  int    // from 1; 0 when only the line is known
-	Field   string // path such as spec.steps[2].migrate.to; empty for the file as a whole
-	Message string // what is wrong, and what would be right
-	Meant   string // of the values that would be right, the likeliest one; empty if none is near
+	File    string `json:"file"`
+	Line    int    `json:"line"`             // from 1
+	Column  int    `json:"column,omitempty"` // from 1; 0 when only the line is known
+	Field   string `json:"field,omitempty"`  // path such as spec.steps[2].migrate.to; empty for the file as a whole
+	Message string `json:"message"`          // what is wrong, and what would be right
+	Meant   string `json:"meant,omitempty"`  // of the values that would be right, the likeliest one; empty if none is near
 }
 
 func (m Mistake) Error() string {

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
 	"os/signal"
 	"path/filepath"
@@ -12,8 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/transplant-sim/transplant/api/output"
 	"github.com/transplant-sim/transplant/sim/contract"
 	"github.com/transplant-sim/transplant/sim/contract/plan"
+	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
 // options of the command.
@@ -67,6 +70,13 @@ the exit code is 1 if it did not fail. docs/contract-kit.md says more.`,
 	flags.StringSliceVar(&o.clauses, "clause", nil,
 		"judge only these clauses: A1, or B for all of a group; may be repeated")
 	flags.StringSliceVar(&o.kinds, "kind", nil, "try only these kinds; may be repeated")
+	completeList(command, "clause", func() (all []string) {
+		for _, c := range contract.Clauses() {
+			all = append(all, c.ID)
+		}
+		return all
+	})
+	completeList(command, "kind", landscape.ExtensionKinds)
 	flags.StringVar(&o.points, "points", "all",
 		"crash points to try: all, or none, which leaves "+contract.ByCrashes+" out")
 	flags.StringVar(&o.expected, "expected-failures", "",
@@ -85,20 +95,51 @@ the exit code is 1 if it did not fail. docs/contract-kit.md says more.`,
 }
 
 func newExplain() *cobra.Command {
-	return &cobra.Command{
-		Use:     "explain ID",
-		Short:   "Say what a clause is, where it is written, and how it is judged",
-		Example: "  transplant contract explain B4",
-		Args:    cobra.ExactArgs(1),
+	var form *output.Form
+	command := &cobra.Command{
+		Use:               "explain ID",
+		Short:             "Say what a clause is, where it is written, and how it is judged",
+		Example:           "  transplant contract explain B4\n  transplant contract explain B4 -o yaml",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeClauses,
 		RunE: func(command *cobra.Command, args []string) error {
 			clause, found := contract.ClauseByID(args[0])
 			if !found {
 				return fmt.Errorf("there is no clause %q; docs/contract.md has all, such as B4", args[0])
 			}
-			clause.Explain(command.OutOrStdout())
-			return nil
+			return form.Print(command.OutOrStdout(), clause, func(out io.Writer) error {
+				clause.Explain(out)
+				return nil
+			})
 		},
 	}
+	form = output.AddFlag(command)
+	return command
+}
+
+// completeList has a shell complete the values of a flag that takes several, after each comma.
+func completeList(command *cobra.Command, flag string, values func() []string) {
+	complete := func(_ *cobra.Command, _ []string, begun string) (all []cobra.Completion, _ cobra.ShellCompDirective) {
+		before := begun[:strings.LastIndex(begun, ",")+1]
+		for _, value := range values() {
+			all = append(all, before+value)
+		}
+		return all, cobra.ShellCompDirectiveNoFileComp
+	}
+	if err := command.RegisterFlagCompletionFunc(flag, complete); err != nil {
+		panic(err) // there is no such flag, or it is registered twice
+	}
+}
+
+// completeClauses names the clauses that are not given yet, for a shell.
+func completeClauses(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var all []cobra.Completion
+	for _, c := range contract.Clauses() {
+		if len(given) == 0 {
+			all = append(all, cobra.CompletionWithDesc(c.ID, c.Text))
+		}
+	}
+	return all, cobra.ShellCompDirectiveNoFileComp
 }
 
 // selected are the clauses that the flags name; all if they name none.

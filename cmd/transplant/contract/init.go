@@ -54,6 +54,7 @@ look. The command never overwrites a file of an extension.`,
 		},
 	}
 	command.Flags().StringSliceVar(&kinds, "kinds", nil, "kinds that it reconciles, such as Infrastructure,Network")
+	completeList(command, "kinds", landscape.ExtensionKinds)
 	command.Flags().StringVar(&folder, "folder", ".", "folder to write into; it is made if it is missing")
 	return command
 }

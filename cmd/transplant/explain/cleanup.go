@@ -73,8 +73,8 @@ func newCleanup() *cobra.Command {
 }
 
 func (f *cleanupFlags) run(command *cobra.Command) error {
-	if err := errors.Join(f.output.check(), requiredAlways("shoot", f.shoot),
-		requiredAlways("objects", strings.Join(f.objects, ""))); err != nil {
+	err := errors.Join(requiredAlways("shoot", f.shoot), requiredAlways("objects", strings.Join(f.objects, "")))
+	if err != nil {
 		return err
 	}
 	now, err := f.now.time(clock.RealClock{})
@@ -89,7 +89,7 @@ func (f *cleanupFlags) run(command *cobra.Command) error {
 	if err != nil {
 		return fmt.Errorf("read the Shoot in %s: %w", f.shoot, err)
 	}
-	return f.output.print(command.OutOrStdout(), answer, func(out io.Writer) error { return printCleanup(out, answer) })
+	return f.output.Print(command.OutOrStdout(), answer, func(out io.Writer) error { return printCleanup(out, answer) })
 }
 
 // requiredAlways is for topics without a form for machines.

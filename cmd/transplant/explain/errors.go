@@ -80,9 +80,6 @@ func newErrors() *cobra.Command {
 }
 
 func (f *errorsFlags) run(command *cobra.Command) error {
-	if err := f.output.check(); err != nil {
-		return err
-	}
 	if len(f.codes) == 0 && len(f.messages) == 0 && f.shoot == "" {
 		return required([2]string{"code, --message or --shoot", ""})
 	}
@@ -106,7 +103,7 @@ func (f *errorsFlags) run(command *cobra.Command) error {
 			return err
 		}
 	}
-	return f.output.print(command.OutOrStdout(), answer, func(out io.Writer) error {
+	return f.output.Print(command.OutOrStdout(), answer, func(out io.Writer) error {
 		return printErrors(out, question, answer)
 	})
 }

@@ -2,10 +2,8 @@ package explain
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/output"
 	"github.com/transplant-sim/transplant/api/userfile"
 )
 
@@ -155,32 +154,10 @@ func orPresent(now *time.Time) *time.Time {
 	return now
 }
 
-// outputFlag is the form of an answer for people: text, or JSON for their programs.
-type outputFlag struct{ form string }
+// outputFlag is the form of an answer for people: text, or JSON or YAML for their programs.
+type outputFlag struct{ *output.Form }
 
-func (f *outputFlag) register(command *cobra.Command) {
-	command.Flags().StringVarP(&f.form, "output", "o", "text", "form of the answer: text or json")
-}
-
-func (f *outputFlag) check() error {
-	if !slices.Contains([]string{"text", "json"}, f.form) {
-		return fmt.Errorf("read --output: %q is no form: choose text or json", f.form)
-	}
-	return nil
-}
-
-// print writes an answer in the form that was asked for.
-func (f *outputFlag) print(out io.Writer, answer any, text func(io.Writer) error) error {
-	if f.form == "text" {
-		return text(out)
-	}
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(answer); err != nil {
-		return fmt.Errorf("write the answer: %w", err)
-	}
-	return nil
-}
+func (f *outputFlag) register(command *cobra.Command) { f.Form = output.AddFlag(command) }
 
 // required says which of a topic's flags are missing.
 func required(flags ...[2]string) error {

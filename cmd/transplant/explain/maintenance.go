@@ -75,8 +75,7 @@ func newMaintenance() *cobra.Command {
 		Short:   "Explain what the next maintenance of a shoot changes, when, and why not more",
 		Example: "  transplant explain maintenance --shoot shoot.yaml --cloudprofile cloudprofile.yaml",
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := errors.Join(output.check(),
-				required([2]string{"shoot", shoot}, [2]string{"cloudprofile", profile})); err != nil {
+			if err := required([2]string{"shoot", shoot}, [2]string{"cloudprofile", profile}); err != nil {
 				return err
 			}
 			at, err := now.time(clock.RealClock{})
@@ -88,7 +87,7 @@ func newMaintenance() *cobra.Command {
 				return err
 			}
 			answer := judgeNext(question)
-			return output.print(command.OutOrStdout(), answer, func(out io.Writer) error {
+			return output.Print(command.OutOrStdout(), answer, func(out io.Writer) error {
 				return printMaintenance(out, question, answer)
 			})
 		},

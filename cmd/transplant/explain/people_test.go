@@ -311,7 +311,7 @@ func TestWhatCannotBeAnswered(t *testing.T) {
 		{[]string{"webhooks", "--file", "/nowhere.yaml"},
 			"read the objects (--file): open /nowhere.yaml: no such file or directory"},
 		{[]string{"webhooks", "--file", "webhooks.yaml", "-o", "xml"},
-			`read --output: "xml" is no form: choose text or json`},
+			`invalid argument "xml" for "-o, --output" flag: must be one of text, json, yaml`},
 		{[]string{"status"}, "set --shoot, or --jsonl to answer questions from standard input"},
 		{[]string{"status", "--shoot", "seed.yaml"},
 			`read the Shoot in seed.yaml: field kind is "Seed": give the file of a Shoot with --shoot`},

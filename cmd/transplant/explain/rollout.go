@@ -42,7 +42,7 @@ func newRollout() *cobra.Command {
 		Short:   "Explain whether a change of a shoot rolls its nodes",
 		Example: "  transplant explain rollout --old before.yaml --new after.yaml",
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := errors.Join(output.check(), required([2]string{"old", before}, [2]string{"new", after})); err != nil {
+			if err := required([2]string{"old", before}, [2]string{"new", after}); err != nil {
 				return err
 			}
 			question := rolloutQuestion{OldShoot: &gardencorev1beta1.Shoot{}, NewShoot: &gardencorev1beta1.Shoot{}}
@@ -55,7 +55,7 @@ func newRollout() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("compare %s with %s: %w", before, after, err)
 			}
-			return output.print(command.OutOrStdout(), answer, func(out io.Writer) error {
+			return output.Print(command.OutOrStdout(), answer, func(out io.Writer) error {
 				p := printer{out: out}
 				printVerdicts(&p, answer.Verdicts)
 				return p.err

@@ -33,7 +33,7 @@ func newStatus() *cobra.Command {
 		Short:   "Explain whether a shoot counts as healthy",
 		Example: "  transplant explain status --shoot shoot.yaml",
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := errors.Join(output.check(), required([2]string{"shoot", shoot})); err != nil {
+			if err := required([2]string{"shoot", shoot}); err != nil {
 				return err
 			}
 			object := gardencorev1beta1.Shoot{}
@@ -44,7 +44,7 @@ func newStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return output.print(command.OutOrStdout(), answer, func(out io.Writer) error {
+			return output.Print(command.OutOrStdout(), answer, func(out io.Writer) error {
 				p := printer{out: out}
 				p.line("Label %s=%s", constants.ShootStatus, answer.Value)
 				p.line("  because %s", answer.Why)

@@ -85,7 +85,7 @@ func newTolerations() *cobra.Command {
 }
 
 func (f *tolerationsFlags) run(command *cobra.Command) error {
-	if err := errors.Join(f.output.check(), required([2]string{"shoot", f.shoot})); err != nil {
+	if err := required([2]string{"shoot", f.shoot}); err != nil {
 		return err
 	}
 	if f.seed == "" && f.project == "" && f.config == "" {
@@ -113,7 +113,7 @@ func (f *tolerationsFlags) run(command *cobra.Command) error {
 		answers = append(answers, answer)
 	}
 	answer := mergeTolerations(answers)
-	return f.output.print(command.OutOrStdout(), answer, func(out io.Writer) error {
+	return f.output.Print(command.OutOrStdout(), answer, func(out io.Writer) error {
 		return printTolerations(out, question, answers)
 	})
 }

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -91,7 +90,7 @@ func newWebhooks() *cobra.Command {
   kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml | ` +
 			`transplant explain webhooks --file -`,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := errors.Join(output.check(), required([2]string{"file", strings.Join(files, "")})); err != nil {
+			if err := required([2]string{"file", strings.Join(files, "")}); err != nil {
 				return err
 			}
 			question, err := readWebhooks(command, files)
@@ -103,7 +102,7 @@ func newWebhooks() *cobra.Command {
 				return err
 			}
 			answer.spareExempt()
-			return output.print(command.OutOrStdout(), answer, func(out io.Writer) error {
+			return output.Print(command.OutOrStdout(), answer, func(out io.Writer) error {
 				return printWebhooks(out, question, answer)
 			})
 		},

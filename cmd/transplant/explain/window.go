@@ -60,9 +60,6 @@ func newWindow() *cobra.Command {
 		Example: `  transplant explain window --begin 220000+0100 --end 230000+0100
   transplant explain window --shoot shoot.yaml`,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := output.check(); err != nil {
-				return err
-			}
 			at, err := now.time(clock.RealClock{})
 			if err != nil {
 				return err
@@ -78,7 +75,7 @@ func newWindow() *cobra.Command {
 			if answer.ParseError != "" && shoot == "" {
 				return errors.New(answer.ParseError)
 			}
-			return output.print(command.OutOrStdout(), answer, func(out io.Writer) error {
+			return output.Print(command.OutOrStdout(), answer, func(out io.Writer) error {
 				return printWindow(out, question, answer)
 			})
 		},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,6 +40,28 @@ func (s *Scenarios) AddFlags(command *cobra.Command) {
 		usual+", or else those of this program)")
 	flags.StringVarP(&s.Selector, "selector", "l", "", "only scenarios whose labels match, such as tier=smoke or "+
 		"'tier in (smoke,core)'; if you name none, of all in --scenarios")
+	for flag, values := range map[string]cobra.CompletionFunc{
+		"selector": s.completeLabels, "scenarios": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
+	} {
+		if err := command.RegisterFlagCompletionFunc(flag, values); err != nil {
+			panic(err) // there is no such flag, or it is registered twice
+		}
+	}
+}
+
+// completeLabels of scenarios for a shell, as a selector of one of them.
+func (s *Scenarios) completeLabels(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	known, err := s.catalogues()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	found := map[string]bool{}
+	for _, e := range known[len(known)-1].Select(labels.Everything()) {
+		for key, value := range e.Labels {
+			found[key+"="+value] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found)), cobra.ShellCompDirectiveNoFileComp
 }
 
 // Help is what the help of each command says about its arguments.
