@@ -165,6 +165,11 @@ func TestGettingStarted_LandscapeThatStays_CanBePasted(t *testing.T) {
 		command.Env = l.environment
 		_, _ = command.CombinedOutput() // it fails if the landscape is down
 	})
+	const timeout = "--timeout=5m"
+	if !strings.Contains(block, timeout) {
+		t.Fatalf("no command has %s", timeout)
+	}
+	block = strings.ReplaceAll(block, timeout, fmt.Sprintf("--timeout=%dm", 5*multiplier)) // for slow machines
 	said := l.run(t, "bash", "-euo", "pipefail", "-c", string(ofKubectl[1])+"\n"+block)
 	for _, want := range []string{"shoot.core.gardener.cloud/alpha created", " Ready ", "condition met",
 		"shoot.core.gardener.cloud/alpha patched", "garden-p/alpha  b "} {

@@ -4,9 +4,12 @@
 package output
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +26,9 @@ const (
 	YAML = "yaml"
 	Wide = "wide"
 )
+
+// Lines is the form of --json where it prints a line for each element of a list.
+const Lines = "lines"
 
 // Form is the flag's value.
 type Form struct {
@@ -43,13 +49,14 @@ func AddFlag(command *cobra.Command, more ...string) *Form {
 	return f
 }
 
-// AddJSON adds the flag --json to a command, which had it before --output: it is the same as "--output json".
-func (f *Form) AddJSON(command *cobra.Command) {
+// AddJSON adds the flag --json to a command, which had it before --output, with the form that it has always chosen:
+// JSON, or Lines.
+func (f *Form) AddJSON(command *cobra.Command, form string) {
 	const name = "json"
 	command.Flags().BoolFunc(name, "print JSON", func(text string) error {
 		asked, err := strconv.ParseBool(text)
 		if asked && err == nil {
-			f.chosen = JSON
+			f.chosen = form
 		}
 		return err
 	})
@@ -69,6 +76,12 @@ func (f *Form) Print(out io.Writer, data any, text func(io.Writer) error) error 
 	case JSON:
 		content, err = json.MarshalIndent(data, "", "  ")
 		content = append(content, '\n')
+	case Lines:
+		var lines bytes.Buffer
+		for i, list := 0, reflect.ValueOf(data); i < list.Len(); i++ {
+			err = errors.Join(err, json.NewEncoder(&lines).Encode(list.Index(i).Interface()))
+		}
+		content = lines.Bytes()
 	case YAML:
 		content, err = yaml.Marshal(data)
 	default:

@@ -23,9 +23,9 @@ func hostileFlags(t *testing.T) map[string][]string {
 	return map[string][]string{
 		"duration": {"-1s", "1ns", "2562047h", "99999999h", "NaN", "1e308", "0s", "1"},
 		"int":      numbers, "int32": numbers, "int64": numbers,
-		"uint64":   {"-1", "NaN", "1e308", "99999999999999999999"},
-		"float64":  {"NaN", "Inf", "-Inf", "-1", "1e308", "0", "5e-324", ""},
-		"bool":     {"maybe", "2"},
+		"uint64":  {"-1", "NaN", "1e308", "99999999999999999999"},
+		"float64": {"NaN", "Inf", "-Inf", "-1", "1e308", "0", "5e-324", ""},
+		"bool":    {"maybe", "2"}, "boolfunc": {"maybe", "2"},
 		"uint16":   {"-1", "NaN", "1e308", "65536"},
 		"NAME=DIR": {"x", ""}, "fail|last-good": {"x", ""},
 		"FORM":       {"x", ""},

@@ -48,11 +48,11 @@ code is that of the gravest verdict. A run that still goes on has no verdict, wh
 			if err != nil {
 				return notRun{err}
 			}
-			j := &judge{out: command.OutOrStdout(), form: form, write: write, quiet: quiet, all: []*verdict.Report{},
+			j := &judge{out: command.OutOrStdout(), form: form, write: write, quiet: quiet, all: []judgedRun{},
 				worst: verdict.Passed}
 			for _, folder := range runs {
 				if err := j.judge(folder); err != nil {
-					return notRun{fmt.Errorf("judge the run in %q: %w", folder, err)}
+					return notRun{errors.Join(fmt.Errorf("judge the run in %q: %w", folder, err), j.print())}
 				}
 			}
 			return j.result(command.ErrOrStderr())
@@ -62,7 +62,7 @@ code is that of the gravest verdict. A run that still goes on has no verdict, wh
 	command.Flags().BoolVar(&write, "write", false,
 		"write verdict.json, junit.xml, report.html and metrics.om in the folders again")
 	form = output.AddFlag(command)
-	form.AddJSON(command)
+	form.AddJSON(command, output.Lines)
 	return command
 }
 
@@ -73,7 +73,7 @@ type judge struct {
 	write bool
 	quiet bool // without measures
 
-	all   []*verdict.Report // of those who ask for data
+	all   []judgedRun // if data are asked for
 	worst verdict.Verdict
 	goOn  []error // why runs have no verdict yet
 }
@@ -98,7 +98,7 @@ func (j *judge) judge(folder string) error {
 	j.worst = verdict.Worst(j.worst, judged.Verdict)
 	switch {
 	case !j.form.Is(output.Text):
-		j.all = append(j.all, judged)
+		j.all = append(j.all, judgedRun{folder, judged})
 	case j.quiet:
 		terminal.Brief(j.out, judged)
 	default:
@@ -107,12 +107,24 @@ func (j *judge) judge(folder string) error {
 	return nil
 }
 
+// judgedRun is the verdict of a run, for programs.
+type judgedRun struct {
+	Folder string `json:"folder"`
+	*verdict.Report
+}
+
+// print data, if they are asked for.
+func (j *judge) print() error {
+	if j.form.Is(output.Text) {
+		return nil
+	}
+	return j.form.Print(j.out, j.all, nil)
+}
+
 // result of all that were judged. Failed is graver than what is not known yet.
 func (j *judge) result(errOut io.Writer) error {
-	if !j.form.Is(output.Text) {
-		if err := j.form.Print(j.out, j.all, nil); err != nil {
-			return notRun{err}
-		}
+	if err := j.print(); err != nil {
+		return notRun{err}
 	}
 	if len(j.goOn) == 0 {
 		return result(j.worst)

@@ -66,6 +66,17 @@ func TestMerge_RunsOfShards_AreOneSummary(t *testing.T) {
 		listed[1].Scenario != "good" || listed[1].Folder != filepath.Join(good, "good") {
 		t.Errorf("for programs: %v, %v\n%s", unread, err, out)
 	}
+	broken := t.TempDir()
+	if err := os.WriteFile(filepath.Join(broken, timeline.FileName), []byte("what?\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for form, want := range map[string]string{"-o=json": `"scenario": "good"`, "--json": `"scenario":"good"`} {
+		out, err = printed(t.Context(), NewJudgeCommand(), filepath.Join(good, "good"), broken, form)
+		if err == nil || !strings.Contains(err.Error(), broken) || !strings.Contains(out, want) ||
+			!strings.Contains(out, filepath.Join(good, "good")) {
+			t.Errorf("%s of a run, and of one that cannot be read: %v\n%s", form, err, out)
+		}
+	}
 	_, err = printed(t.Context(), NewMergeCommand(), good, filepath.Join(good, "good"))
 	if err == nil || !strings.Contains(err.Error(), "good is in ") {
 		t.Errorf("twice the same: %v", err)

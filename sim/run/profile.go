@@ -68,7 +68,7 @@ recovery or in all phases together.`,
 		},
 	}
 	form = output.AddFlag(command)
-	form.AddJSON(command)
+	form.AddJSON(command, output.JSON)
 	command.Flags().StringVar(&against, "against", "", "`FILE` with what --output json has printed for another run")
 	command.Flags().Float64Var(&most, "harness-at-most", 0,
 		"what the harness may use, in `percent` of what it watches; 0 for as much as it likes")

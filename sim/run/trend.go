@@ -64,7 +64,7 @@ Exit codes: 0 nothing got worse, 1 something got worse, 2 the file cannot be rea
 		},
 	}
 	form = output.AddFlag(command)
-	form.AddJSON(command)
+	form.AddJSON(command, output.Lines)
 	command.Flags().IntVar(&options.Last, "last", 10, "number of earlier runs to compare with, at most")
 	command.Flags().Float64Var(&options.Tolerance, "tolerance", 0.2,
 		"fraction of the median by which a run may always exceed it")

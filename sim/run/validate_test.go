@@ -114,7 +114,7 @@ func TestValidate_JSON_HasPlacesOfMistakes(t *testing.T) {
 		t.Errorf("what is fine is %+v", got[0])
 	}
 	if got[1].Fine || len(got[1].Mistakes) != 2 || got[1].Mistakes[0].Line != 8 || got[1].Mistakes[0].Column != 12 ||
-		got[1].Mistakes[0].Field != "spec.steps[0].jump" || got[1].Mistakes[1].Meant != "always" {
+		got[1].Mistakes[0].Field != "spec.steps[0].jump" || !strings.Contains(got[1].Mistakes[1].Message, "always") {
 		t.Errorf("what is wrong is %+v", got[1])
 	}
 	if got[2].Fine || len(got[2].Mistakes)+len(got[2].Errors) != 1 {

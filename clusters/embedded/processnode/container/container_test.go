@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/container"
+	"github.com/transplant-sim/transplant/clusters/roottest"
 )
 
 const bound = time.Minute
@@ -161,6 +162,9 @@ func without(t *testing.T, tests, capabilities string) (output string, err error
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := exec.LookPath("setpriv"); err != nil {
+		roottest.Lack(t, "there is no setpriv")
+	}
 	command := exec.CommandContext(t.Context(), "setpriv", "--bounding-set="+capabilities, executable,
 		"-test.run="+tests, "-test.v")
 	for _, setting := range os.Environ() {
@@ -175,7 +179,7 @@ func without(t *testing.T, tests, capabilities string) (output string, err error
 // Root in a container is not root of the machine: it needs a user namespace, too.
 func TestAsRoot_RootWithoutCapabilities_MakesAUserNamespace(t *testing.T) {
 	t.Parallel()
-	for _, capabilities := range []string{"-sys_admin", "-sys_admin,-setuid,-setgid", "-setpcap"} {
+	for _, capabilities := range []string{"-sys_admin", "-sys_admin,-setuid,-setgid", "-setpcap", "-sys_chroot"} {
 		output, err := without(t, "^(TestWhatAContainerSees|TestExec)$", capabilities)
 		if err != nil || !strings.Contains(output, "--- PASS: TestWhatAContainerSees") ||
 			!strings.Contains(output, "--- PASS: TestExec") {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,6 +22,7 @@ const (
 type initFailure struct {
 	Command bool // the command could not be run; else the container could not be prepared
 	Message string
+	Number  syscall.Errno // of the kernel's error, if it was one
 }
 
 // Init is the first half of a container's life: it reads the spec the launcher sends, builds the file system and
@@ -33,6 +35,7 @@ func Init() error {
 	err := run()
 	failure := initFailure{Message: err.Error()}
 	_, failure.Command = errors.AsType[*StartError](err)
+	failure.Number, _ = errors.AsType[syscall.Errno](err)
 	return errors.Join(err, json.NewEncoder(os.NewFile(resultFD, "result")).Encode(failure))
 }
 

@@ -128,6 +128,14 @@ func handOver(spec Spec, to io.Writer, result io.Reader) error {
 	case failure.Command:
 		return &StartError{Message: failure.Message}
 	default:
-		return fmt.Errorf("prepare the container: %s", failure.Message)
+		return &prepareError{failure}
 	}
 }
+
+// prepareError is why the init could not prepare the container.
+type prepareError struct{ initFailure }
+
+func (e *prepareError) Error() string { return "prepare the container: " + e.Message }
+
+// Is says whether the kernel's error was this one.
+func (e *prepareError) Is(target error) bool { return e.Number != 0 && target == error(e.Number) }

@@ -3,11 +3,15 @@ package container
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // rights of the calling process, as far as /proc shows them.
@@ -20,7 +24,7 @@ type rights struct {
 }
 
 // ofRoot are the capabilities that containers take of root.
-var ofRoot = []string{"SYS_ADMIN", "SETUID", "SETGID", "SETPCAP"}
+var ofRoot = []string{"SYS_ADMIN", "SYS_CHROOT", "SETUID", "SETGID", "SETPCAP", "DAC_OVERRIDE", "CHOWN"}
 
 // Settings of the kernel that forbid user namespaces, and the values that do.
 const (
@@ -60,18 +64,27 @@ func readRights(proc fs.FS) rights {
 }
 
 // isRoot says whether the process can make containers without a user namespace.
-func (r rights) isRoot() bool {
+func (r rights) isRoot() bool { return r.user == "0" && len(r.missing()) == 0 }
+
+// missing are the capabilities of root that the process has not.
+func (r rights) missing() (names []string) {
 	for _, name := range ofRoot {
 		if !r.capabilities[name] {
-			return false
+			names = append(names, "CAP_"+name)
 		}
 	}
-	return r.user == "0"
+	return names
 }
 
+// refusals are what the kernel says of namespaces that it does not make.
+var refusals = []error{unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EINVAL, unix.EUSERS}
+
 // Refused adds to the error of a container that could not be started, or of a user namespace that could not be made,
-// what forbids it on this machine, and what to do about it.
+// what forbids it on this machine, and what to do about it. An error for another reason stays as it is.
 func Refused(err error) error {
+	if !slices.ContainsFunc(refusals, func(refusal error) bool { return errors.Is(err, refusal) }) {
+		return err
+	}
 	return fmt.Errorf("%w: %s", err, readRights(os.DirFS("/proc")).remedy())
 }
 
@@ -90,7 +103,7 @@ func (r rights) remedy() string {
 			"run `sudo sysctl -w kernel.unprivileged_userns_clone=1`")
 	}
 	if r.user == "0" && !r.isRoot() && !r.capabilities["SETFCAP"] {
-		all = append(all, "root has neither CAP_SYS_ADMIN nor CAP_SETFCAP here: run as another user, "+
+		all = append(all, "root lacks "+strings.Join(r.missing(), ", ")+" and CAP_SETFCAP here: run as another user, "+
 			"or give it CAP_SETFCAP")
 	}
 	if r.seccomp || r.confined {

@@ -1,7 +1,10 @@
 package container
 
 import (
+	"errors"
+	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 )
@@ -50,7 +53,7 @@ func TestRemedy_EachObstacle_IsNamedAlone(t *testing.T) {
 		"AppArmor":   "kernel.apparmor_restrict_unprivileged_userns=0",
 		"none":       "user.max_user_namespaces=",
 		"privileged": "kernel.unprivileged_userns_clone=1",
-		"root":       "give it CAP_SETFCAP",
+		"root":       "root lacks CAP_SYS_ADMIN, CAP_SYS_CHROOT, ",
 		"container":  "--security-opt seccomp=unconfined --security-opt apparmor=unconfined",
 		"unknown":    "this machine refuses them",
 	}
@@ -79,6 +82,18 @@ func TestRemedy_EachObstacle_IsNamedAlone(t *testing.T) {
 		"sys/" + restricted: "1\n"})
 	if got := readRights(inside).remedy(); strings.Contains(got, "--security-opt") {
 		t.Errorf("in a namespace that is restricted: %q", got)
+	}
+	for _, err := range []error{&prepareError{initFailure{Message: "mount: no", Number: syscall.EPERM}},
+		fmt.Errorf("fork: %w", syscall.ENOSPC)} {
+		if got := Refused(err); !errors.Is(got, err) || len(got.Error()) < len(err.Error())+10 {
+			t.Errorf("%v has no remedy: %v", err, got)
+		}
+	}
+	for _, err := range []error{&prepareError{initFailure{Message: "mount: no", Number: syscall.ENOENT}},
+		&prepareError{initFailure{Message: "no"}}, &StartError{Message: "no"}} {
+		if got := Refused(err); got.Error() != err.Error() {
+			t.Errorf("%v has a remedy against namespaces that are refused: %v", err, got)
+		}
 	}
 	confined := procOf("1000", none, "0", map[string]string{"self/attr/current": "docker-default (enforce)\n"})
 	if got := readRights(confined).remedy(); !strings.Contains(got, "apparmor=unconfined") {
