@@ -165,7 +165,7 @@ mutants: build controlplane ## Plant bugs one by one, in the product and then in
 
 .PHONY: example-extensions
 example-extensions: build controlplane ## Run what make test leaves out of extensions: all scenarios of those of docs/extensions, and all their planted bugs (hours)
-	TRANSPLANT_EXAMPLES=all go test -short=false -run 'Extension' -parallel 1 -count=1 -timeout 12h -v ./e2e
+	TRANSPLANT_EXAMPLES=all go test -short=false -run 'Extension|^TestContract_' -parallel 1 -count=1 -timeout 12h -v ./e2e
 
 .PHONY: catalogue
 catalogue: build ## Run all scenarios, or those of TIER=core, or SCENARIOS="a b", JOBS at once, and SAMPLE points of each sweep

@@ -215,7 +215,7 @@ func TestContract_ExamplesPlantedBug_IsNamedByItsClause(t *testing.T) {
 			replace(t, files[row.Class], `name: PLANTED_BUG, value: ""`, `name: PLANTED_BUG, value: `+row.Bug)
 			flags := []string{"--points", "none", "--kind", row.At, "--clause", undisturbed()}
 			if all() {
-				flags = flags[:2]
+				flags = flags[:4]
 			}
 			report, code := tryContract(t, files[row.Class], flags...)
 			if code != 1 || len(report.Kinds) != 1 {

@@ -30,7 +30,11 @@ func (c Crash) Point() string { return fmt.Sprintf("%s after write %d", c.Step, 
 
 // survivesCrashes judges what was tried alone, where a point differs. Each step counts by itself; a break first.
 func survivesCrashes(e *Evidence) Finding {
-	result := Finding{Outcome: Conformant, Reason: fmt.Sprintf("%d crash points", len(e.Crashes))}
+	distinct := map[string]bool{}
+	for _, c := range e.Crashes {
+		distinct[c.Point()] = true
+	}
+	result := Finding{Outcome: Conformant, Reason: fmt.Sprintf("%d crash points", len(distinct))}
 	var points []PointFinding
 	var open []string
 	if len(e.CrashSteps) == 0 {
@@ -106,7 +110,7 @@ func (e *Evidence) survivesCrashesOf(step string) Finding {
 func (e *Evidence) survives(c Crash, want Final) Finding {
 	what, difference := e.differs(c, want)
 	switch {
-	case c.Missed && len(e.alone(c)) == 0:
+	case c.Missed && (c.Final.Missing != "" || len(e.alone(c)) == 0):
 		return unknown("%s: %s", c.Point(), cmp.Or(c.Final.Missing, "nothing was interrupted"))
 	case c.Missed: // the other try shows it
 	case difference != "" && c.Alone:

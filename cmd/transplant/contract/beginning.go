@@ -53,12 +53,16 @@ func (k *kit) awaitBeginning(ctx context.Context) *diagnosis.Finding {
 	if err != nil {
 		return &diagnosis.Finding{Owner: owner, Cluster: at.name, What: "the kit cannot look at its pods: " + err.Error()}
 	}
-	for until := time.Now().Add(wait); ; {
+	begun, last := time.Now(), diagnosis.Fine // when it came to the last state
+	for {
 		state, what := at.beginning()
 		if state == diagnosis.Fine || sleep(ctx, lookEvery) != nil {
 			return nil
 		}
-		if time.Now().Before(until) {
+		if state != last {
+			begun, last = time.Now(), state
+		}
+		if time.Since(begun) < wait {
 			continue
 		}
 		crashing := func(f diagnosis.Finding) bool { return f.Owner == owner && f.State.Hopeless() }

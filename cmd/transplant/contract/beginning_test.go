@@ -88,6 +88,32 @@ func TestWhileItBegins_NoSuccess_IsAnError(t *testing.T) {
 	}
 }
 
+// The minute begins with the first object, and again with the first error.
+func TestWhileItBegins_StateChanges_BeginsAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u, at := universeOn(t, contract.Clean)
+		at.config = &rest.Config{Host: "http://seed.test", Transport: noCloud{}}
+		show := func(after time.Duration, number, state string) {
+			time.AfterFunc(after, func() {
+				object := versionOf(number, "reconcile")
+				object.Object["status"] = map[string]any{"lastOperation": map[string]any{"type": "Create", "state": state},
+					"lastError": map[string]any{"description": strings.TrimSuffix(state, "Processing")}}
+				if err := at.objects["Network"].take(t.Context(), watch.Modified, object, nil); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		show(beginWait-time.Second, "1", "Processing")
+		show(2*beginWait, "2", "Error")
+		began := time.Now()
+		err := u.whileItBegins(t.Context(), func(ctx context.Context, _ *kit) error { return sleep(ctx, 9*beginWait) })
+		if took := time.Since(began); err == nil || took < 3*beginWait || took > 4*beginWait {
+			t.Errorf("ended after %s: %v", took, err)
+		}
+	})
+}
+
 // Before the first object is there nothing can be late, and what the run itself does wrong is its error.
 func TestWhileItBegins_NoObject_IsNotLate(t *testing.T) {
 	t.Parallel()

@@ -93,7 +93,7 @@ func (k *kit) newPoint(s subject, of int, step string, writes int, name string) 
 func (k *kit) confirm(ctx context.Context, step string, subjects []subject, all []*contract.Evidence) error {
 	for i, e := range all {
 		for _, c := range e.Crashes {
-			if c.Step != step || c.Alone || !c.Missed && e.Differs(c) == "" {
+			if c.Step != step || c.Alone || c.Missed && c.Final.Missing != "" || !c.Missed && e.Differs(c) == "" {
 				continue
 			}
 			what := "differs"
@@ -237,7 +237,7 @@ func (p *point) awaitGate(ctx context.Context, at *side) error {
 	if p.failed != "" {
 		return nil
 	}
-	until := time.Now().Add(gateWait * time.Duration(p.multiplier))
+	until, before := time.Now().Add(gateWait*time.Duration(p.multiplier)), -1
 	for {
 		passed, refused := p.gate.Counts()
 		latest, _ := at.objects[p.kind.Name].see(p.key())
@@ -245,8 +245,8 @@ func (p *point) awaitGate(ctx context.Context, at *side) error {
 		if refused > 0 || answered && passed >= p.writes || time.Now().After(until) {
 			return nil
 		}
-		if answered && p.last && !p.ended {
-			p.ended, until = true, time.Now().Add(p.quiet)
+		if answered && p.last && passed != before { // and quiet from then on
+			p.ended, before, until = true, passed, time.Now().Add(p.quiet)
 		}
 		if err := sleep(ctx, poll); err != nil {
 			return err

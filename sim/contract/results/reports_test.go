@@ -3,6 +3,7 @@ package results
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,8 +46,19 @@ func TestPublished_Reports_AreOfTheseClauses(t *testing.T) {
 		if name := filepath.Base(filepath.Dir(path)); !strings.Contains(string(overview), "]("+name+"/"+PublishedName+")") {
 			t.Errorf("contracts/README.md does not name %s", path)
 		}
+		var uncovered []string // by any report
+		for _, c := range contract.Clauses() {
+			if !c.IsJudged() || c.Aside != "" {
+				uncovered = append(uncovered, c.ID)
+			}
+		}
+		for _, left := range p.LeftOut {
+			if !slices.Contains(uncovered, left.What) {
+				t.Errorf("%s leaves out %s: %s", path, left.What, left.Why)
+			}
+		}
 		for _, profile := range p.Profiles {
-			for _, f := range profile.Failures {
+			for _, f := range slices.Concat(profile.Failures, profile.Unknown) {
 				t.Errorf("%s: %s of %s: %s", path, f.Clause, f.Kind, f.Reason)
 			}
 		}
