@@ -84,6 +84,10 @@ attack-kind: build controlplane ## Run seed-loss and planned-migration on kind, 
 test-job: build controlplane ## Run the Jobs of docs/examples on a kind cluster (needs Docker); NODE_IMAGE=name as in test-kind
 	TRANSPLANT_NODE_IMAGE=$(NODE_IMAGE) go test -short=false -tags docker -run '^TestKubernetesJob_' -count=1 -timeout 60m -v ./e2e
 
+.PHONY: test-chaos-mesh
+test-chaos-mesh: build controlplane ## Run a scenario for each kind that a real Chaos Mesh does on kind, as "make chaos-mesh" has built it (needs Docker); NODE_IMAGE=name as in test-kind
+	PATH="$(CURDIR)/out/bin:$$PATH" TRANSPLANT_NODE_IMAGE=$(NODE_IMAGE) go test -short=false -tags docker -run '^TestChaosMesh_' -count=1 -timeout 60m -v ./e2e
+
 .PHONY: oracle
 oracle: ## Run the tests against cases with known answers (part of test)
 	go test -count=1 -run Oracle ./api/... ./controllers/... ./cmd/transplant/explain/...

@@ -2,9 +2,9 @@
 // machines that cannot pull the published ones; where those can be pulled, they serve. "run --chaos-mesh FOLDER" takes
 // the chart.
 //
-// What no Go module has is left out: experiments with files, memory, HTTP and Java do not work with these images.
-// PodChaos and NetworkChaos do. It needs Debian, root, a C compiler, mmdebstrap and Docker: ".ci/docker up" sees to
-// them.
+// What no Go module has is left out: experiments with files, HTTP and Java do not work with these images. PodChaos,
+// NetworkChaos, StressChaos and TimeChaos do. It needs Debian, root, a C compiler, mmdebstrap and Docker: ".ci/docker
+// up" sees to them.
 package main
 
 import (
@@ -17,6 +17,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -30,7 +32,10 @@ const registry = "transplant.dev"
 const module = "github.com/chaos-mesh/chaos-mesh"
 
 // packages that the daemon calls.
-var packages = []string{"iptables", "ipset", "iproute2", "procps", "util-linux"}
+var packages = []string{"iptables", "ipset", "iproute2", "procps", "stress-ng", "util-linux"}
+
+// pauseImage is the name of the image that containers run instead of theirs, in the chart's values.
+const pauseImage = "      pauseImage:"
 
 func main() {
 	source := flag.String("source", filepath.Join("clusters", "kind", "chaosmesh"), "folder of this command's sources")
@@ -65,8 +70,8 @@ func build(ctx context.Context, source, chart string) error {
 		return err
 	}
 	steps := []imagebuild.Step{{Name: "chart", Do: m.layChart}}
-	if !imagebuild.Present(ctx, m.tag("chaos-mesh"), m.digest) || !imagebuild.Present(ctx, m.tag("chaos-daemon"),
-		m.digest) {
+	missing := func(name string) bool { return !imagebuild.Present(ctx, m.tag(name), m.digest) }
+	if slices.ContainsFunc([]string{"chaos-mesh", "chaos-daemon", "pause"}, missing) {
 		work, err := os.MkdirTemp("", "chaos-mesh-")
 		if err != nil {
 			return fmt.Errorf("make the work folder: %w", err)
@@ -74,9 +79,11 @@ func build(ctx context.Context, source, chart string) error {
 		defer os.RemoveAll(work)
 		m.work = work
 		steps = append(steps,
+			imagebuild.Step{Name: "sources", Do: m.sources},
 			imagebuild.Step{Name: "programs", Do: m.programs},
 			imagebuild.Step{Name: "image of the controller manager", Do: m.manager},
 			imagebuild.Step{Name: "image of the daemon", Do: m.daemon},
+			imagebuild.Step{Name: "image that does nothing", Do: m.pause},
 		)
 	}
 	return imagebuild.Steps(ctx, "Chaos Mesh", "the images are in Docker, the chart is in "+chart, steps...)
@@ -97,7 +104,8 @@ func (m *maker) prepare(ctx context.Context) error {
 		return fmt.Errorf("find the module %s: go list says %q", module, output)
 	}
 	m.theirs, m.version = found[0], found[1]
-	m.digest, err = imagebuild.Digest([]string{m.source, filepath.Join(m.source, "..", "imagebuild")})
+	m.digest, err = imagebuild.Digest([]string{filepath.Join(m.source, "programs"), filepath.Join(m.source, "rootfs"),
+		filepath.Join(m.source, "..", "imagebuild")}, filepath.Join(m.source, "main.go"))
 	return err
 }
 
@@ -161,7 +169,8 @@ func (m *maker) define(ctx context.Context, folder string) error {
 	return err
 }
 
-// rename the images in a chart's values: the lines of the section "images" that say from where they are, and which.
+// rename the images in a chart's values: the lines of the section "images" that say from where they are, and which; and
+// the one that names the image of containers that are to fail.
 func (m *maker) rename(values []byte) ([]byte, error) {
 	lines := bytes.Split(values, []byte("\n"))
 	inside, renamed := false, 0
@@ -173,23 +182,79 @@ func (m *maker) rename(values []byte) ([]byte, error) {
 			lines[n], renamed = []byte("  registry: "+registry), renamed+1
 		case inside && strings.HasPrefix(text, "  tag:"):
 			lines[n], renamed = []byte("  tag: "+m.version), renamed+1
+		case strings.HasPrefix(text, pauseImage):
+			lines[n], renamed = []byte(pauseImage+" "+m.tag("pause")), renamed+1
 		case text != "" && text[0] != ' ' && text[0] != '#':
 			inside = false
 		}
 	}
-	if renamed != 2 {
-		return nil, fmt.Errorf(
-			"name the images in the chart's values: %d of the 2 lines images.registry and images.tag are there", renamed)
+	if renamed != 3 {
+		return nil, fmt.Errorf("name the images in the chart's values: %d of the 3 lines images.registry, images.tag and "+
+			"pauseImage are there", renamed)
 	}
 	return bytes.Join(lines, []byte("\n")), nil
 }
 
-// programs compiles them, static: the daemon has some C in it.
+// sources copies those of the module, with what is compiled before its programs: the machine code that TimeChaos puts
+// into processes, which they embed. In the module's own folder nothing may be added.
+func (m *maker) sources(ctx context.Context) error {
+	copied := filepath.Join(m.work, "sources")
+	if err := imagebuild.CopyTree(m.theirs, copied, nil); err != nil {
+		return err
+	}
+	if err := passMissingControllers(filepath.Join(copied, "pkg", "chaosdaemon", "cgroups", "pidpath.go")); err != nil {
+		return err
+	}
+	for _, name := range []string{"fake_clock_gettime", "fake_gettimeofday"} {
+		flags := []string{"-c", "-fPIE", "-O2", "-o", name + ".o", name + ".c"}
+		if runtime.GOARCH == "arm64" { // as its Makefile has it
+			flags = append(flags, "-mcmodel=tiny")
+		}
+		folder := filepath.Join(copied, "pkg", "time", "fakeclock")
+		if _, err := imagebuild.Run(ctx, folder, nil, "cc", flags...); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		if err := imagebuild.CopyFile(filepath.Join(m.source, "programs", name), m.modules(name), 0o600, nil); err != nil {
+			return err
+		}
+	}
+	_, err := imagebuild.Run(ctx, m.work, []string{"GOWORK=off"}, "go", "mod", "edit", "-replace", module+"="+copied,
+		m.modules("go.mod"))
+	return err
+}
+
+// passMissingControllers changes one line of Chaos Mesh: where a kernel with cgroup v1 lacks a controller, systemd has
+// an empty folder for it all the same, and StressChaos would fail because no process is in it.
+func passMissingControllers(file string) error {
+	const old, changed = `errors.New("controller is not supported")`, "cgroups.ErrControllerNotActive"
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read the source of control groups: %w", err)
+	}
+	if found := strings.Count(string(content), old); found != 1 {
+		return fmt.Errorf("%s has %d times %s, want one: look at what Chaos Mesh does there now", file, found, old)
+	}
+	return os.WriteFile(file, []byte(strings.Replace(string(content), old, changed, 1)), 0o600)
+}
+
+// modules is where the list of the programs' modules is, which names the copied sources.
+func (m *maker) modules(name string) string { return filepath.Join(m.work, "modules", name) }
+
+// programs compiles them, static: the daemon has some C in it, and pause, which holds a stressor until it is in the
+// control group of its pod, is nothing else.
 func (m *maker) programs(ctx context.Context) error {
+	bin := filepath.Join(m.work, "bin")
 	_, err := imagebuild.Run(ctx, filepath.Join(m.source, "programs"), []string{"CGO_ENABLED=1", "GOWORK=off"}, "go",
-		"build", "-trimpath",
+		"build", "-trimpath", "-modfile", m.modules("go.mod"),
 		"-tags", "netgo,osusergo", "-ldflags", "-s -w -linkmode external -extldflags -static", "-o",
-		filepath.Join(m.work, "bin")+string(filepath.Separator), "tool")
+		bin+string(filepath.Separator), "tool")
+	if err != nil {
+		return err
+	}
+	_, err = imagebuild.Run(ctx, "", nil, "cc", "-static", "-O2", "-o", filepath.Join(bin, "pause"),
+		filepath.Join(m.theirs, "hack", "pause.c"))
 	return err
 }
 
@@ -206,7 +271,9 @@ func (m *maker) manager(ctx context.Context) error {
 // daemon makes the image of the daemon: Debian's packages, and the programs over them.
 func (m *maker) daemon(ctx context.Context) error {
 	folder := filepath.Join(m.work, "daemon")
-	for program, name := range map[string]string{"chaos-daemon": "chaos-daemon", "chaos-daemon-helper": "cdh"} {
+	for program, name := range map[string]string{
+		"chaos-daemon": "chaos-daemon", "chaos-daemon-helper": "cdh", "pause": "pause",
+	} {
 		if err := m.place(filepath.Join(folder, "own"), program, name); err != nil {
 			return err
 		}
@@ -223,6 +290,16 @@ func (m *maker) daemon(ctx context.Context) error {
 	}
 	return imagebuild.Build(ctx, folder, []string{"FROM scratch", "ADD debian.tar /", "COPY own /", imagebuild.SearchPath,
 		imagebuild.Label(m.digest)}, m.tag("chaos-daemon"))
+}
+
+// pause makes the image that containers run instead of theirs when they are to fail.
+func (m *maker) pause(ctx context.Context) error {
+	folder := filepath.Join(m.work, "pause")
+	if err := m.place(folder, "pause", "pause"); err != nil {
+		return err
+	}
+	return imagebuild.Build(ctx, folder, []string{"FROM scratch", "COPY . /", imagebuild.SearchPath,
+		`CMD ["/usr/local/bin/pause"]`, imagebuild.Label(m.digest)}, m.tag("pause"))
 }
 
 // place puts a program where the chart looks for it.

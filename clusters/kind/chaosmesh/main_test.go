@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -37,7 +38,7 @@ func TestTheChartNamesOurImages(t *testing.T) {
 	}
 	theirs, chart := t.TempDir(), filepath.Join(t.TempDir(), "chart")
 	values := "customLabels: {}\nimages:\n  # of all\n  registry: \"ghcr.io\"\n\n  tag: \"v2\"\nother:\n  registry: " +
-		"\"\"\n  tag: v3\n"
+		"\"\"\n  tag: v3\n    podFailure:\n      pauseImage: gcr.io/pause\n"
 	lay := func(values string) error {
 		t.Helper()
 		if err := os.MkdirAll(filepath.Join(theirs, "helm", "chaos-mesh"), 0o700); err != nil {
@@ -62,12 +63,12 @@ func TestTheChartNamesOurImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.NewReplacer(`  registry: "ghcr.io"`, "  registry: transplant.dev", `  tag: "v2"`,
-		"  tag: v0.1.0").Replace(values)
+		"  tag: v0.1.0", "gcr.io/pause", "transplant.dev/chaos-mesh/pause:v0.1.0").Replace(values)
 	if string(got) != want {
 		t.Errorf("the values are\n%s\nwanted\n%s", got, want)
 	}
 	if err := lay(strings.Replace(values, "images:", "pictures:", 1)); err == nil || !strings.Contains(err.Error(),
-		"0 of the 2 lines") {
+		"1 of the 3 lines") {
 		t.Errorf("values that name images in another way: got %v", err)
 	}
 }
@@ -97,5 +98,39 @@ func TestOnlyAChartIsReplaced(t *testing.T) {
 	}
 	if _, err := os.Stat(folder); !os.IsNotExist(err) {
 		t.Errorf("the chart of before is still there: %v", err)
+	}
+}
+
+// The programs that stand in for those of Chaos Mesh call Debian's with what they were given.
+func TestStandIns_CallDebiansPrograms(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for _, name := range []string{"stress-ng", "nsenter"} {
+		script := "#!/bin/sh\necho " + name + " \"$@\"\n"
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for call, want := range map[string]string{
+		"nsexec -l -n /proc/1/ns/net -- tc qdisc": "nsenter --net=/proc/1/ns/net -- tc qdisc",
+		"nsexec -p /proc/1/ns/pid -- stress-ng":   "nsenter --no-fork --pid=/proc/1/ns/pid -- stress-ng",
+		"nsexec -m /proc/1/ns/mnt -- ls":          "",
+		"memStress --workers 2 --size 32MB":       "stress-ng --vm 2 --vm-bytes 67108864 --vm-keep --vm-hang 0",
+		"memStress --workers 3 --size 1GiB":       "stress-ng --vm 3 --vm-bytes 3221225472 --vm-keep --vm-hang 0",
+		"memStress --workers 1 --size 1.5gb":      "stress-ng --vm 1 --vm-bytes 1610612736 --vm-keep --vm-hang 0",
+		"memStress --workers 2 --size 512m":       "stress-ng --vm 2 --vm-bytes 1073741824 --vm-keep --vm-hang 0",
+		"memStress --workers 2 --size 4096":       "stress-ng --vm 2 --vm-bytes 8192 --vm-keep --vm-hang 0",
+		"memStress --workers 2 --size much":       "",
+		"memStress --size 10%":                    "stress-ng --vm 1 --vm-bytes 10% --vm-keep --vm-hang 0",
+		"memStress --workers 1":                   "stress-ng --vm 1 --vm-bytes 100% --vm-keep --vm-hang 0",
+		"memStress --time 3s":                     "",
+	} {
+		words := strings.Fields(call)
+		command := exec.CommandContext(t.Context(), filepath.Join("rootfs", "usr", "local", "bin", words[0]), words[1:]...)
+		command.Env = []string{"PATH=" + folder + ":/usr/bin:/bin"}
+		said, err := command.Output()
+		if got := strings.TrimSpace(string(said)); got != want || (err != nil) != (want == "") {
+			t.Errorf("%s: calls %q (%v), want %q", call, got, err, want)
+		}
 	}
 }

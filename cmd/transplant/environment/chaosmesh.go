@@ -103,7 +103,10 @@ func (c *ChaosMesh) images(ctx context.Context) ([]string, error) {
 	return local, nil
 }
 
-// imagesOf manifests are those that their containers name, in order.
+// pauseImage is the variable by which the controller manager learns what containers run when they are to fail.
+const pauseImage = "POD_FAILURE_PAUSE_IMAGE"
+
+// imagesOf manifests are those that their containers name, as their own or as the one that others are to run, in order.
 func imagesOf(manifests []byte) ([]string, error) {
 	var names []string
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
@@ -124,6 +127,11 @@ func imagesOf(manifests []byte) ([]string, error) {
 		spec := manifest.Spec.Template.Spec
 		for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
 			names = append(names, container.Image)
+			for _, variable := range container.Env {
+				if variable.Name == pauseImage {
+					names = append(names, variable.Value)
+				}
+			}
 		}
 	}
 }

@@ -73,7 +73,7 @@ func TestChaosMeshIsTakenFromDocker(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 	for name, script := range map[string]string{
-		"docker": `case "$*" in *r/daemon:1) echo sha256:1 ;; esac`,
+		"docker": `case "$*" in *r/daemon:1|*r/pause:1) echo sha256:1 ;; esac`,
 		"helm": `[ "$1" = template ] || exit 1
 cat <<'EOF'
 # Source: a comment
@@ -89,7 +89,8 @@ spec: {template: {spec: {initContainers: [{name: first, image: "r/daemon:1"}], `
 ---
 apiVersion: apps/v1
 kind: Deployment
-spec: {template: {spec: {containers: [{name: manager, image: "r/manager:1"}]}}}
+spec: {template: {spec: {containers: [{name: manager, image: "r/manager:1", env: [
+  {name: POD_FAILURE_PAUSE_IMAGE, value: "r/pause:1"}, {name: OTHER, value: "r/none:1"}]}]}}}
 EOF`,
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
@@ -97,7 +98,7 @@ EOF`,
 		}
 	}
 	got, err := (&ChaosMesh{Chart: "2.8.2"}).images(t.Context())
-	if want := []string{"r/daemon:1"}; err != nil || !slices.Equal(got, want) {
+	if want := []string{"r/daemon:1", "r/pause:1"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 }
