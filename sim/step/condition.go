@@ -20,6 +20,10 @@ import (
 // pollInterval between two observations of the world.
 const pollInterval = 200 * time.Millisecond
 
+// sampledWithin is how long one sample may take. It is that long because a sample that is given up would be one of the
+// slow ones.
+const sampledWithin = 30 * time.Second
+
 // Await observes the world until the condition is true by what is recorded of that. When it did not become so in time
 // the last observation decides: the error is Unmet when it was false then, and Unknown when that could not be seen.
 func (s *Environment) Await(ctx context.Context, text string, within time.Duration) error {
@@ -83,15 +87,19 @@ func (s *Environment) sample(ctx context.Context, text string, samples int, with
 		return fmt.Errorf("compile %q: %w", text, err)
 	}
 	var all expression.Snapshot
+	query := world.Ask(e)
+	query.Within = sampledWithin
 	deadline, taken := s.Clock.Now().Add(within), 0
 	for {
-		one := world.Observe(ctx, s.World, s.Clients, world.Ask(e))
+		one := world.Observe(ctx, s.World, s.Clients, query)
 		if ctx.Err() != nil {
 			return fmt.Errorf("take %d samples for %s: %w; there are %d", samples, text, context.Cause(ctx), taken)
 		}
-		joined, has := all.Join(one)
-		if all = joined; has {
-			taken++
+		if _, _, unknown := e.Evaluate(one); unknown == nil {
+			joined, has := all.Join(one)
+			if all = joined; has {
+				taken++
+			}
 		}
 		if taken == samples {
 			break

@@ -1,12 +1,14 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +40,8 @@ type Query struct {
 	// Fields of the shoots and seeds that take requests of their own, by their names in expressions: they are read only if
 	// they are among these. All else of a shoot comes with it.
 	Fields []string
+	// Within bounds how long it may take; 0 for as long as usual.
+	Within time.Duration
 	// UnaskedIsUnknown says that those that are not among them are unknown in the snapshot. Else they are empty.
 	UnaskedIsUnknown bool
 }
@@ -49,7 +53,7 @@ func Ask(e *expression.Expression) Query {
 
 // Observe takes a snapshot. What cannot be read in time is unknown in it.
 func Observe(ctx context.Context, w World, clients *Clients, query Query) expression.Snapshot {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(query.Within, requestTimeout))
 	defer cancel()
 	s := expression.Snapshot{Shoots: map[string]expression.Shoot{}, Seeds: map[string]expression.Seed{}}
 	var mu sync.Mutex

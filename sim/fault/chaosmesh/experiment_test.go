@@ -456,6 +456,13 @@ func TestChaosThatNobodyCanDo(t *testing.T) {
 		`fault.object.spec.templates[0].templateType: Invalid value: "Schedule": ` + begun +
 			`; give any other as a fault of its own`: {"Workflow", "entry: a, templates: [{name: a, templateType: Schedule, " +
 			"deadline: 1s, schedule: {schedule: '@daily', type: PodChaos, podChaos: {" + gardenlets + ", action: pod-kill}}}]"},
+		`fault.object.spec.networkChaos.externalTargets: Forbidden: a series cannot have it, because Chaos Mesh would read ` +
+			`it in another way; give its experiment as a fault of its own`: {"Schedule", "schedule: '@daily', type: " +
+			"NetworkChaos, networkChaos: {" + partition + "}"},
+		`fault.object.spec.templates[0].podChaos.remoteCluster: Forbidden: a series cannot have it, because Chaos Mesh ` +
+			`would read it in another way; give its experiment as a fault of its own`: {"Workflow", "entry: a, templates: " +
+			"[{name: a, templateType: PodChaos, deadline: 1s, podChaos: {" + gardenlets +
+			", action: pod-kill, remoteCluster: a}}]"},
 		`fault.object.spec: Invalid value: "Schedule": spec.schedule: Invalid value: "often": parse schedule field ` +
 			`error:expected 5 to 6 fields, found 1: [often]`: {"Schedule", "schedule: often, type: PodChaos, podChaos: {" +
 			gardenlets + ", action: pod-kill}"},

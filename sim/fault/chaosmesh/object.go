@@ -181,8 +181,13 @@ func (m *meshed) create(ctx context.Context) error {
 
 // String names the object for people.
 func (m *meshed) String() string {
-	return fmt.Sprintf("the %s %s/%s in cluster %q", m.object.GetObjectKind().GroupVersionKind().Kind,
-		m.object.GetNamespace(), m.object.GetName(), m.cluster)
+	return nameOf(m.object, m.cluster)
+}
+
+// nameOf an object for people. Its own record of its kind is lost when it is read.
+func nameOf(object client.Object, cluster string) string {
+	return fmt.Sprintf("the %s %s/%s in cluster %q", reflect.TypeOf(object).Elem().Name(), object.GetNamespace(),
+		object.GetName(), cluster)
 }
 
 // read the object as it is now.

@@ -3,6 +3,7 @@ package chaosmesh
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -80,8 +81,46 @@ func checkSeries(spec *field.Path, object series) (errs field.ErrorList) {
 			errs = append(errs, field.Invalid(path, kind, "must be "+alternatives(can)+"; give any other as a fault of its own"))
 		}
 	}
+	for _, at := range beyond(object) {
+		errs = append(errs, field.Forbidden(spec.Child(at), "a series cannot have it, because Chaos Mesh would read it in "+
+			"another way; give its experiment as a fault of its own"))
+	}
 	slices.SortFunc(errs, func(a, b *field.Error) int { return cmp.Compare(a.Field, b.Field) })
 	return errs
+}
+
+// beyond are the fields of the experiments of a series that have another meaning in scenarios: they name clusters and
+// links of the landscape there.
+func beyond(object series) (found []string) {
+	add := func(at string, of *v1alpha1.EmbedChaos) {
+		content, err := json.Marshal(of)
+		var specs map[string]struct {
+			ExternalTargets []string
+			RemoteCluster   string
+		}
+		if err != nil || json.Unmarshal(content, &specs) != nil {
+			return // what has no such fields
+		}
+		for kind, spec := range specs {
+			if len(spec.ExternalTargets) > 0 {
+				found = append(found, at+kind+".externalTargets")
+			}
+			if spec.RemoteCluster != "" {
+				found = append(found, at+kind+".remoteCluster")
+			}
+		}
+	}
+	switch o := object.(type) {
+	case *v1alpha1.Schedule:
+		add("", &o.Spec.EmbedChaos)
+	case *v1alpha1.Workflow:
+		for i, template := range o.Spec.Templates {
+			if template.EmbedChaos != nil {
+				add(fmt.Sprintf("templates[%d].", i), template.EmbedChaos)
+			}
+		}
+	}
+	return found
 }
 
 // beginnable are the kinds that a series may begin: its own kinds are none, because what they begin would not name it.
@@ -131,10 +170,7 @@ func beginSeries(ctx context.Context, c client.Client, cluster string, object se
 }
 
 // String names the object for people.
-func (r *running) String() string {
-	return fmt.Sprintf("the %s %s/%s in cluster %q", r.object.GetObjectKind().GroupVersionKind().Kind,
-		r.object.GetNamespace(), r.object.GetName(), r.cluster)
-}
+func (r *running) String() string { return nameOf(r.object, r.cluster) }
 
 // look for the experiments that there are, and note what they have hit.
 func (r *running) look(ctx context.Context) (found []experiment, _ error) {
@@ -150,7 +186,6 @@ func (r *running) look(ctx context.Context) (found []experiment, _ error) {
 			if !is {
 				return nil, fmt.Errorf("list what %s has begun: a %s has no records", r, kind)
 			}
-			one.GetObjectKind().SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(kind)) // lists leave it out
 			found = append(found, one)
 			r.note(one)
 		}
@@ -183,28 +218,50 @@ func (r *running) end(ctx context.Context) error {
 	if err := r.client.Delete(ctx, r.object); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete %s: %w", r, errors.Join(err, unseen))
 	}
+	// As long as a heal may take: an experiment that is released by force takes a while.
+	ctx, cancel := context.WithTimeout(ctx, world.HealTimeout)
+	defer cancel()
 	quiet := 0
-	err := wait.PollUntilContextTimeout(ctx, meshPoll, recoveredWithin, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, meshPoll, true, func(ctx context.Context) (bool, error) {
 		if err := r.client.Get(ctx, client.ObjectKeyFromObject(r.object), r.object); !apierrors.IsNotFound(err) {
 			return false, err
 		}
-		left, err := r.look(ctx)
-		if err != nil {
-			return false, err
-		}
-		if quiet++; len(left) > 0 {
+		left, err := r.stop(ctx)
+		if quiet++; left {
 			quiet = 0
 		}
-		for _, one := range left {
-			m := &meshed{applied: &applied{}, cluster: r.cluster, client: r.client, object: one}
-			if err := m.end(ctx); err != nil {
-				return false, err
-			}
-		}
-		return quiet == quietLooks, nil
+		return quiet == quietLooks, err
 	})
 	if err != nil {
 		return fmt.Errorf("wait until Chaos Mesh has ended %s: %w", r, err)
 	}
 	return nil
+}
+
+// stop ends the experiments that there are, and whatever would begin more: the nodes of a Workflow. It says whether
+// there were some.
+func (r *running) stop(ctx context.Context) (some bool, _ error) {
+	if _, is := r.object.(*v1alpha1.Workflow); is {
+		of := []client.ListOption{client.InNamespace(r.object.GetNamespace()),
+			client.MatchingLabels{v1alpha1.LabelWorkflow: r.object.GetName()}}
+		nodes := &v1alpha1.WorkflowNodeList{}
+		if err := r.client.List(ctx, nodes, of...); err != nil {
+			return false, fmt.Errorf("list the nodes of %s: %w", r, err)
+		}
+		for i := range nodes.Items {
+			some = true
+			if err := r.client.Delete(ctx, &nodes.Items[i]); client.IgnoreNotFound(err) != nil {
+				return some, fmt.Errorf("delete a node of %s: %w", r, err)
+			}
+		}
+	}
+	left, err := r.look(ctx)
+	for _, one := range left {
+		some = true
+		m := &meshed{applied: &applied{}, cluster: r.cluster, client: r.client, object: one}
+		if err := m.end(ctx); err != nil {
+			return some, err
+		}
+	}
+	return some, err
 }
