@@ -147,6 +147,9 @@ type running struct {
 // experiments as if they were faults of their own.
 func beginSeries(ctx context.Context, c client.Client, cluster string, object series) (world.Injection, error) {
 	r := &running{client: c, cluster: cluster, object: object, done: make(chan struct{}), hits: map[string]bool{}}
+	if s, is := object.(*v1alpha1.Schedule); is { // its definition has a default, which an empty text overrules
+		s.Spec.ConcurrencyPolicy.Default()
+	}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), createdWithin)
 	defer cancel()
 	err := c.Create(limited, object)
