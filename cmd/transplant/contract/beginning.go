@@ -74,10 +74,10 @@ func (k *kit) awaitBeginning(ctx context.Context) *diagnosis.Finding {
 
 // beginning is how far the extension has come with the first objects on a seed: Fine if one has succeeded, and Suspect
 // while one may.
-func (s *side) beginning() (state diagnosis.State, what string) {
+func (at *side) beginning() (state diagnosis.State, what string) {
 	asked, failing := 0, []string{}
 	var inWork bool
-	for kind, o := range s.objects {
+	for kind, o := range at.objects {
 		for key, v := range o.all() {
 			is := contract.Look(v.object.Object)
 			switch asked++; {
