@@ -310,8 +310,9 @@ func TestManyShootsAreFoldedInABrowser(t *testing.T) {
 // realRuns names folders of runs whose reports are to be looked at in the browser too, separated like a PATH.
 const realRuns = "TRANSPLANT_REPORT_RUNS"
 
-// brokenWords are the headings of tables, and cells of comparisons, that have more lines than words.
-const brokenWords = `[...document.querySelectorAll("th, .compare td")].filter(cell => {
+// brokenWords are the headings of tables, and cells of comparisons, that are seen and have more lines than words.
+const brokenWords = `[...document.querySelectorAll("th, .compare td")].filter(cell => cell.checkVisibility() &&
+	!cell.querySelector(".visually-hidden")).filter(cell => {
 	const words = document.createRange()
 	words.selectNodeContents(cell)
 	const lines = new Set([...words.getClientRects()].map(r => Math.round(r.top)))
