@@ -146,10 +146,11 @@ func (u waiting) readyOrError(v version) error {
 	return err
 }
 
-// remove the object.
+// remove the object. The cloud that has refused something works again when the deletion is asked for, and not before:
+// an operation that succeeds in between would leave no error to delete from.
 func (u asking) remove(ctx context.Context, at *side) (int64, error) {
 	if !u.isBase { // what the cloud refuses is for the object that needs it
-		at.tap.Refuse(u.namespace, false)
+		defer at.tap.Refuse(u.namespace, false)
 	}
 	from, err := u.patch(ctx, at, map[string]any{"metadata": map[string]any{"annotations": map[string]any{
 		constants.ConfirmationDeletion: constants.LabelTrue, constants.GardenerTimestamp: timestamp(),
