@@ -22,6 +22,7 @@ import (
 	"github.com/transplant-sim/transplant/api/crds"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/api/jsonloss"
+	seedmanagementv1alpha1 "github.com/transplant-sim/transplant/api/seedmanagement/v1alpha1"
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
 	"github.com/transplant-sim/transplant/clusters/apiservertest"
 )
@@ -222,6 +223,9 @@ func rules(t *testing.T, config *rest.Config) {
 	}}
 	chunk := &transplantv1alpha1.ShootStateChunk{ShootName: "rules", Index: 1, Bytes: 4, SHA256: strings.Repeat("a", 64),
 		Data: []byte("data")}
+	managed := &seedmanagementv1alpha1.ManagedSeed{Spec: seedmanagementv1alpha1.ManagedSeedSpec{
+		Shoot: seedmanagementv1alpha1.Shoot{Name: "a"},
+	}}
 	for _, test := range []struct {
 		name, patch, refusal string
 		object               client.Object
@@ -233,6 +237,9 @@ func rules(t *testing.T, config *rest.Config) {
 		{"class is one of three", `{"spec":{"class":"moon"}}`,
 			`Unsupported value: "moon": supported values: "garden", "seed", "shoot"`, infrastructure},
 		{"type is needed", `{"spec":{"type":null}}`, "spec.type: Required value", infrastructure},
+		{"a managed seed keeps its shoot", `{"spec":{"shoot":{"name":"b"}}}`, "shoot is immutable", managed},
+		{"a managed seed has a shoot", `{"spec":{"shoot":null}}`, "spec.shoot: Required value", managed},
+		{"a gardenlet may change", `{"spec":{"gardenlet":{"config":{"kind":"GardenletConfiguration"}}}}`, "", managed},
 		{"a chunk never changes", `{"index":2}`, "a chunk never changes", chunk},
 		{"a chunk has a digest", `{"sha256":"no"}`, "sha256: Invalid value", chunk},
 	} {

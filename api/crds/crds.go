@@ -18,6 +18,7 @@ import (
 //go:generate -command controller-gen go tool controller-gen object crd:allowDangerousTypes=true output:crd:dir=.
 //go:generate controller-gen paths=../core/v1beta1 paths=../extensions/v1alpha1 paths=../machine/v1alpha1
 //go:generate controller-gen paths=../resources/v1alpha1 paths=../security/v1alpha1 paths=../transplant/v1alpha1
+//go:generate controller-gen paths=../seedmanagement/v1alpha1
 //go:generate go run ./generate .
 
 //go:embed *.yaml
@@ -38,7 +39,8 @@ func All() []*apiextensionsv1.CustomResourceDefinition {
 	return selectGroups(func(string) bool { return true })
 }
 
-// Garden returns the definitions for a garden: Gardener's core and security groups and our own.
+// Garden returns the definitions for a garden: Gardener's core, security and seedmanagement groups, and
+// our own.
 func Garden() []*apiextensionsv1.CustomResourceDefinition { return selectGroups(inGarden) }
 
 // Seed returns the definitions for a seed: extension objects, machines and managed resources.
@@ -48,7 +50,7 @@ func Seed() []*apiextensionsv1.CustomResourceDefinition {
 
 func inGarden(group string) bool {
 	switch group {
-	case "core.gardener.cloud", "security.gardener.cloud", "transplant.dev":
+	case "core.gardener.cloud", "security.gardener.cloud", "seedmanagement.gardener.cloud", "transplant.dev":
 		return true
 	}
 	return false

@@ -18,6 +18,7 @@ import (
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	securityv1alpha1 "github.com/transplant-sim/transplant/api/security/v1alpha1"
+	seedmanagementv1alpha1 "github.com/transplant-sim/transplant/api/seedmanagement/v1alpha1"
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
 )
 
@@ -26,7 +27,8 @@ func newScheme(t *testing.T) *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		gardencorev1beta1.AddToScheme, extensionsv1alpha1.AddToScheme, machinev1alpha1.AddToScheme,
-		resourcesv1alpha1.AddToScheme, securityv1alpha1.AddToScheme, transplantv1alpha1.AddToScheme,
+		resourcesv1alpha1.AddToScheme, securityv1alpha1.AddToScheme, seedmanagementv1alpha1.AddToScheme,
+		transplantv1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
@@ -73,8 +75,8 @@ func TestGardenAndSeed(t *testing.T) {
 		}
 		return slices.Compact(groups)
 	}
-	if diff := cmp.Diff([]string{"core.gardener.cloud", "security.gardener.cloud", "transplant.dev"},
-		groups(crds.Garden())); diff != "" {
+	garden := []string{"core.gardener.cloud", "security.gardener.cloud", "seedmanagement.gardener.cloud", "transplant.dev"}
+	if diff := cmp.Diff(garden, groups(crds.Garden())); diff != "" {
 		t.Errorf("groups of a garden (-want +got):\n%s", diff)
 	}
 	want := []string{"extensions.gardener.cloud", "machine.sapcloud.io", "resources.gardener.cloud"}

@@ -15,6 +15,7 @@ import (
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	securityv1alpha1 "github.com/transplant-sim/transplant/api/security/v1alpha1"
+	seedmanagementv1alpha1 "github.com/transplant-sim/transplant/api/seedmanagement/v1alpha1"
 	"github.com/transplant-sim/transplant/api/spelling"
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
 )
@@ -26,7 +27,7 @@ var kindsByGroup = sync.OnceValue(func() map[string][]string {
 		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, gardencorev1beta1.AddToScheme,
 		extensionsv1alpha1.AddToScheme,
 		machinev1alpha1.AddToScheme, resourcesv1alpha1.AddToScheme, securityv1alpha1.AddToScheme,
-		transplantv1alpha1.AddToScheme,
+		seedmanagementv1alpha1.AddToScheme, transplantv1alpha1.AddToScheme,
 	} {
 		utilruntime.Must(add(scheme))
 	}

@@ -34,6 +34,7 @@ import (
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	securityv1alpha1 "github.com/transplant-sim/transplant/api/security/v1alpha1"
+	seedmanagementv1alpha1 "github.com/transplant-sim/transplant/api/seedmanagement/v1alpha1"
 	transplantv1alpha1 "github.com/transplant-sim/transplant/api/transplant/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/backupentry"
 	"github.com/transplant-sim/transplant/controllers/controlplane/etcd"
@@ -66,6 +67,7 @@ func gardenScheme() *runtime.Scheme {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(gardencorev1beta1.AddToScheme(scheme))
 	utilruntime.Must(securityv1alpha1.AddToScheme(scheme))
+	utilruntime.Must(seedmanagementv1alpha1.AddToScheme(scheme))
 	utilruntime.Must(transplantv1alpha1.AddToScheme(scheme))
 	return scheme
 }
