@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	seedmanagementv1alpha1 "github.com/transplant-sim/transplant/api/seedmanagement/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/admission/admissiontest"
 	"github.com/transplant-sim/transplant/controllers/admission/shootrules"
 )
@@ -31,8 +32,11 @@ func fakeGarden(t *testing.T, unreadable bool) client.Client {
 	a, b := admissiontest.Seed("a"), admissiontest.Seed("b")
 	full := admissiontest.Shoot()
 	full.Name, full.Spec.SeedName = "other", ptr.To("b")
+	m, hosted := admissiontest.Seed("m"), admissiontest.Shoot()
+	hosted.Name, hosted.Spec.SeedName = "m", ptr.To("alpha")
+	hosted.Status.SeedName = nil
 	builder := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(
-		&a, &b, full, admissiontest.Profile(),
+		&a, &b, &m, full, hosted, managedSeed("alpha"), managedSeed("m"), admissiontest.Profile(),
 		&gardencorev1beta1.Project{
 			ObjectMeta: metav1.ObjectMeta{Name: "p"},
 			Spec: gardencorev1beta1.ProjectSpec{Namespace: ptr.To("garden-p"),
@@ -49,6 +53,12 @@ func fakeGarden(t *testing.T, unreadable bool) client.Client {
 		})
 	}
 	return builder.Build()
+}
+
+// managedSeed is the seed that is the shoot of its name.
+func managedSeed(name string) *seedmanagementv1alpha1.ManagedSeed {
+	return &seedmanagementv1alpha1.ManagedSeed{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: name},
+		Spec: seedmanagementv1alpha1.ManagedSeedSpec{Shoot: seedmanagementv1alpha1.Shoot{Name: name}}}
 }
 
 func testClock() clock.PassiveClock { return testingclock.NewFakePassiveClock(admissiontest.Now) }
@@ -97,6 +107,13 @@ func TestValidatorAnswers(t *testing.T) {
 			name: "invalid", request: requestOf(t, "UPDATE", bound("a"), bound("x")), code: http.StatusUnprocessableEntity,
 			message: `Shoot.core.gardener.cloud "alpha" is invalid: spec.seedName: Unsupported value: "x": ` +
 				`supported values: "b"`,
+		},
+		{
+			name: "hosted by the shoot itself", request: requestOf(t, "UPDATE", bound("a"), bound("m")),
+			code: http.StatusUnprocessableEntity,
+			message: `Shoot.core.gardener.cloud "alpha" is invalid: spec.seedName: Invalid value: "m": the seed is hosted ` +
+				`by "alpha", which is the shoot itself: of two seeds that host each other, the loss of one leaves nobody to ` +
+				`restore it; seeds that fit: b`,
 		},
 		{
 			name: "forbidden", request: requestOf(t, "DELETE", bound("a"), nil), code: http.StatusForbidden,

@@ -11,6 +11,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	seedmanagementv1alpha1 "github.com/transplant-sim/transplant/api/seedmanagement/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/placement"
 )
@@ -33,7 +34,7 @@ func (e *Evacuation) plan(ctx context.Context, shoot *gardencorev1beta1.Shoot, g
 	}
 	destination = bound // on its way to a seed that lives, when its source was lost
 	if bound == "" || lost[bound] {
-		if destination, why, err = e.choose(ctx, shoot, garden.seeds, garden.shoots); err != nil || why != nil {
+		if destination, why, err = e.choose(ctx, shoot, garden); err != nil || why != nil {
 			return "", why, err
 		}
 	}
@@ -47,15 +48,19 @@ func (e *Evacuation) plan(ctx context.Context, shoot *gardencorev1beta1.Shoot, g
 }
 
 // choose finds the seed that fits, or why none does.
-func (e *Evacuation) choose(ctx context.Context, shoot *gardencorev1beta1.Shoot, seeds []gardencorev1beta1.Seed,
-	shoots []gardencorev1beta1.Shoot) (destination string, why, err error) {
+func (e *Evacuation) choose(ctx context.Context, shoot *gardencorev1beta1.Shoot,
+	garden *observed) (destination string, why, err error) {
 	profile, err := e.profile(ctx, shoot)
 	if err != nil {
 		return "", nil, err
 	}
+	managed := &seedmanagementv1alpha1.ManagedSeedList{} // as watches have shown them, like the profile
+	if err := e.Cached.List(ctx, managed); err != nil {
+		return "", nil, fmt.Errorf("list the managed seeds: %w", err)
+	}
 	question := &placement.Question{
-		Shoot: shoot, Profile: profile, Seeds: seeds, Usage: placement.UsageOf(shoots, shoot),
-		Source: ptr.Deref(shoot.Status.SeedName, ""),
+		Shoot: shoot, Profile: profile, Seeds: garden.seeds, Usage: placement.UsageOf(garden.shoots, shoot),
+		Hosts: placement.HostsOf(managed.Items, garden.shoots), Source: ptr.Deref(shoot.Status.SeedName, ""),
 	}
 	destination, _, why = placement.Schedule(question)
 	return destination, why, nil

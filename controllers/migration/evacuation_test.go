@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	seedmanagementv1alpha1 "github.com/transplant-sim/transplant/api/seedmanagement/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/migration/refusals"
@@ -289,6 +290,58 @@ func TestEvacuation_NoSeedFits_SetsConstraintUntilOneDoes(t *testing.T) {
 	lookFor(t, e, clock, 1)
 	if got = get(); len(got) != 0 {
 		t.Errorf("the seed is back, and the shoot still has %+v", got)
+	}
+}
+
+// managedSeed is the seed that is the shoot of its name.
+func managedSeed(name string) *seedmanagementv1alpha1.ManagedSeed {
+	return &seedmanagementv1alpha1.ManagedSeed{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: name},
+		Spec: seedmanagementv1alpha1.ManagedSeedSpec{Shoot: seedmanagementv1alpha1.Shoot{Name: name}}}
+}
+
+// A ring of three has lost a: the control plane of b cannot go to c, which b hosts, nor a guest to what hangs on a. A
+// seed outside the ring takes b, and then the ring takes guests again.
+func TestEvacuation_RingThatLostOne_NeedsASeedOutside(t *testing.T) {
+	t.Parallel()
+	b := stranded("b", "a", "a", "Reconcile", "Succeeded")
+	b.Spec.Purpose = ptr.To(gardencorev1beta1.ShootPurposeInfrastructure)
+	guest := stranded("guest", "a", "a", "Reconcile", "Succeeded")
+	garden := newGarden(t, "Unknown", guest, b, stranded("a", "c", "c", "Reconcile", "Succeeded"),
+		stranded("c", "b", "b", "Reconcile", "Succeeded"))
+	for _, name := range []string{"a", "b", "c"} {
+		if err := garden.Create(t.Context(), managedSeed(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e, clock := newEvacuation(garden, &eventLog{})
+	lookFor(t, e, clock, 8)
+	for shoot, want := range map[*gardencorev1beta1.Shoot]string{
+		b: `no seed fits: a is the seed that the shoot is to leave; b is the seed that the shoot is; c is hosted by "b", ` +
+			`which is the shoot itself: of two seeds that host each other, the loss of one leaves nobody to restore it`,
+		guest: `no seed fits: a is the seed that the shoot is to leave; b is hosted by "a", which is not ready: condition ` +
+			`GardenletReady is Unknown; c is hosted by "b", which is hosted by "a", which is not ready: condition ` +
+			`GardenletReady is Unknown`,
+	} {
+		if err := garden.Get(t.Context(), client.ObjectKeyFromObject(shoot), shoot); err != nil {
+			t.Fatal(err)
+		}
+		if got := shoot.Status.Constraints; len(got) != 1 || got[0].Type != gardencorev1beta1.ShootEvacuationPossible ||
+			got[0].Status != "False" || !strings.Contains(got[0].Message, want) {
+			t.Errorf("%s has the constraints %+v, want %q", shoot.Name, got, want)
+		}
+	}
+	first := &gardencorev1beta1.Seed{}
+	if err := garden.Get(t.Context(), client.ObjectKey{Name: "c"}, first); err != nil {
+		t.Fatal(err)
+	}
+	first.Name, first.UID, first.ResourceVersion, first.Spec.Provider.Region = "first", "uid-first", "", "far-away"
+	if err := garden.Create(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	lookFor(t, e, clock, 1)
+	got := state(t, garden)
+	if want := "first a Reconcile/Succeeded true"; got["b"] != want {
+		t.Errorf("b: %q, want %q", got["b"], want)
 	}
 }
 

@@ -19,6 +19,8 @@ type Question struct {
 	Seeds []gardencorev1beta1.Seed
 	// Usage is how many shoots other than this one each seed has.
 	Usage Usage
+	// Hosts are the seeds that are shoots themselves; nil if none is.
+	Hosts Hosts
 	// Source is the seed that holds the control plane, for a shoot that is to be moved; empty for a first binding.
 	Source string
 }
@@ -31,7 +33,7 @@ type rule func(q *Question, seed *gardencorev1beta1.Seed) string
 func bindingRules() []rule {
 	return []rule{
 		notInDeletion, taintsTolerated, restrictionsSupported, roomLeft, profileSelects, profileProvider,
-		defaultDomainOffered, zonesEnough, networksDisjoint,
+		defaultDomainOffered, zonesEnough, networksDisjoint, noCircle, oneMemberEach,
 	}
 }
 
@@ -43,11 +45,12 @@ func schedulingRules() []rule {
 	return []rule{
 		notInDeletion, visible, ready, profileSelects, shootSelects, providerFits, zonesEnough, zonesOverlap,
 		restrictionsSupported, defaultDomainOffered, notStopped, taintsTolerated, roomLeft, networksDisjoint,
+		noCircle, oneMemberEach, hostsWell,
 	}
 }
 
 // Misfits returns everything that speaks against binding the shoot to the seed that somebody chose; nothing if the seed
-// may be chosen. The health of the seed is not asked: that is the constraint ReadyForMigration's
+// may be chosen. The health of the seed and of its hosts is not asked: that is the constraint ReadyForMigration's
 // (docs/specification/migration.md#spec-2-4).
 func (q *Question) Misfits(seed *gardencorev1beta1.Seed) []string {
 	var why []string

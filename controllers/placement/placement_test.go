@@ -90,6 +90,24 @@ func TestMisfits(t *testing.T) {
 			},
 		},
 		{
+			name: "the health of the hosts is not asked",
+			change: func(q *Question, _ *gardencorev1beta1.Seed) {
+				q.Hosts = Hosts{"b": {By: "a"}}
+				q.Seed("a").Status.Conditions = nil
+			},
+		},
+		{
+			name: "managed seeds",
+			change: func(q *Question, _ *gardencorev1beta1.Seed) {
+				q.Hosts = Hosts{"b": {By: "self"}, "c": {By: "b"}, "self": {Shoot: keyOf(q.Shoot)}}
+			},
+			want: []string{
+				`is hosted by "self", which is the shoot itself: of two seeds that host each other, the loss of one leaves ` +
+					`nobody to restore it`,
+				`is a managed seed and hosts the control plane of the managed seed "c": it may host one`,
+			},
+		},
+		{
 			name: "all misfits are returned",
 			change: func(_ *Question, b *gardencorev1beta1.Seed) {
 				b.DeletionTimestamp = &metav1.Time{}

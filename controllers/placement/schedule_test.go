@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
@@ -176,6 +177,11 @@ func breakEverything(q *Question, a *gardencorev1beta1.Seed) []mended {
 	shoot.Spec.Networking = &gardencorev1beta1.Networking{Pods: &pods}
 	unseen := seed("unseen") // offers the default domain, and is never chosen
 	unseen.DeletionTimestamp = &metav1.Time{}
+	q.Hosts = Hosts{
+		"a":    {By: "self"},
+		"a2":   {By: "a"},
+		"self": {Shoot: types.NamespacedName{Namespace: shoot.Namespace, Name: shoot.Name}},
+	}
 	q.Seeds = append([]gardencorev1beta1.Seed{*a}, unseen)
 	a = &q.Seeds[0]
 	return []mended{
@@ -203,6 +209,12 @@ func breakEverything(q *Question, a *gardencorev1beta1.Seed) []mended {
 		{"has a network that overlaps: its pods 10.1.0.0/16 and spec.networking.pods 10.1.0.0/16", func() {
 			shoot.Spec.Networking = nil
 		}},
+		{`is hosted by "self", which is the shoot itself: of two seeds that host each other, the loss of one leaves nobody ` +
+			`to restore it`, func() { q.Hosts["a"] = Hosted{By: "host"} }},
+		{`is a managed seed and hosts the control plane of the managed seed "a2": it may host one`, func() {
+			delete(q.Hosts, "a2")
+		}},
+		{`is hosted by "host", which does not exist`, func() { delete(q.Hosts, "a") }},
 	}
 }
 

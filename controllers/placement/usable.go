@@ -23,25 +23,33 @@ func visible(_ *Question, seed *gardencorev1beta1.Seed) string {
 
 // ready asks for a gardenlet that reports, and that no condition which is reported speaks against the seed.
 func ready(_ *Question, seed *gardencorev1beta1.Seed) string {
-	gardenlet := false
 	for _, condition := range seed.Status.Conditions {
 		switch condition.Type {
 		case gardencorev1beta1.SeedGardenletReady, gardencorev1beta1.SeedBackupBucketsReady,
 			gardencorev1beta1.SeedExtensionsReady, gardencorev1beta1.SeedSystemComponentsHealthy:
-		default:
-			continue
+			if why := badCondition(condition); why != "" {
+				return why
+			}
 		}
-		good := condition.Status == gardencorev1beta1.ConditionTrue ||
-			condition.Status == gardencorev1beta1.ConditionProgressing
-		if !good {
-			return fmt.Sprintf("is not ready: condition %s is %s", condition.Type, condition.Status)
+	}
+	return gardenletReports(seed)
+}
+
+// gardenletReports is "" if the gardenlet of the seed reports, else why the seed is not ready.
+func gardenletReports(seed *gardencorev1beta1.Seed) string {
+	for _, condition := range seed.Status.Conditions {
+		if condition.Type == gardencorev1beta1.SeedGardenletReady {
+			return badCondition(condition)
 		}
-		gardenlet = gardenlet || condition.Type == gardencorev1beta1.SeedGardenletReady
 	}
-	if !gardenlet {
-		return fmt.Sprintf("is not ready: condition %s is not reported", gardencorev1beta1.SeedGardenletReady)
+	return fmt.Sprintf("is not ready: condition %s is not reported", gardencorev1beta1.SeedGardenletReady)
+}
+
+func badCondition(condition gardencorev1beta1.Condition) string {
+	if condition.Status == gardencorev1beta1.ConditionTrue || condition.Status == gardencorev1beta1.ConditionProgressing {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("is not ready: condition %s is %s", condition.Type, condition.Status)
 }
 
 func notStopped(_ *Question, seed *gardencorev1beta1.Seed) string {

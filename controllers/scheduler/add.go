@@ -44,7 +44,7 @@ func (r *Reconciler) cacheFirst(cached client.Reader) reconcile.Reconciler {
 	return &cachefirst.Reconciler{
 		Live: r.Garden, Cached: cached, Clock: r.Clock, Fallback: r.Retry,
 		Of: func(c client.Client) reconcile.Reconciler {
-			return &Reconciler{Garden: c, Clock: r.Clock, Events: r.Events, Retry: r.Retry}
+			return &Reconciler{Garden: c, Cached: cached, Clock: r.Clock, Events: r.Events, Retry: r.Retry}
 		},
 	}
 }

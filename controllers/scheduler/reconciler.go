@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	seedmanagementv1alpha1 "github.com/transplant-sim/transplant/api/seedmanagement/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/patch"
 	"github.com/transplant-sim/transplant/controllers/placement"
 )
@@ -37,6 +38,9 @@ const (
 type Reconciler struct {
 	// Garden is an uncached client. In the first pass, it reads from the cache.
 	Garden client.Client
+	// Cached is what watches have shown: of that are the managed seeds, since admission judges the choice by those that
+	// there are. It is set by AddToManager.
+	Cached client.Reader
 	Clock  clock.PassiveClock
 	// Events is set by AddToManager if nil.
 	Events events.EventRecorder
@@ -101,8 +105,12 @@ func (r *Reconciler) ask(ctx context.Context, shoot *gardencorev1beta1.Shoot) (*
 	if err := r.Garden.List(ctx, shoots); err != nil {
 		return nil, fmt.Errorf("list the shoots: %w", err)
 	}
+	managed := &seedmanagementv1alpha1.ManagedSeedList{}
+	if err := r.Cached.List(ctx, managed); err != nil {
+		return nil, fmt.Errorf("list the managed seeds: %w", err)
+	}
 	return &placement.Question{Shoot: shoot, Profile: profile, Seeds: seeds.Items,
-		Usage: placement.UsageOf(shoots.Items, shoot)}, nil
+		Usage: placement.UsageOf(shoots.Items, shoot), Hosts: placement.HostsOf(managed.Items, shoots.Items)}, nil
 }
 
 // missingProfileError says that a shoot refers to a profile that there is not.

@@ -23,12 +23,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	seedmanagementv1alpha1 "github.com/transplant-sim/transplant/api/seedmanagement/v1alpha1"
 )
 
 func scheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, gardencorev1beta1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, gardencorev1beta1.AddToScheme, seedmanagementv1alpha1.AddToScheme,
+	} {
 		if err := add(s); err != nil {
 			t.Fatal(err)
 		}
@@ -106,6 +109,15 @@ func TestReconcile(t *testing.T) {
 			objects: []client.Object{testProfile(), testSeed("a", 1), testShoot("other", ptr.To("a"))},
 		},
 		{
+			name: "what hangs on a lost seed is left out", seed: "b",
+			event: `Normal SchedulingSuccessful Scheduled to seed "b"; left out: a is hosted by "lost", which does not exist`,
+			objects: []client.Object{testProfile(), testSeed("a", 9), testSeed("b", 9), testShoot("a", ptr.To("lost")),
+				testShoot("other", ptr.To("b")), &seedmanagementv1alpha1.ManagedSeed{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "garden-p", Name: "a"},
+					Spec:       seedmanagementv1alpha1.ManagedSeedSpec{Shoot: seedmanagementv1alpha1.Shoot{Name: "a"}},
+				}},
+		},
+		{
 			name: "reported already", pending: full, again: time.Minute,
 			alpha: func(shoot *gardencorev1beta1.Shoot) {
 				shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: "Create", State: "Pending", Description: full}
@@ -148,8 +160,8 @@ func TestReconcile(t *testing.T) {
 			g := fake.NewClientBuilder().WithScheme(scheme(t)).WithStatusSubresource(&gardencorev1beta1.Shoot{}).WithObjects(
 				append(c.objects, alpha)...).Build()
 			recorder := events.NewFakeRecorder(9)
-			r := &Reconciler{Garden: g, Clock: testingclock.NewFakePassiveClock(time.Unix(1700000000, 0)), Events: recorder,
-				Retry: time.Minute}
+			r := &Reconciler{Garden: g, Cached: g, Clock: testingclock.NewFakePassiveClock(time.Unix(1700000000, 0)),
+				Events: recorder, Retry: time.Minute}
 			result, err := r.Reconcile(t.Context(), alphaRequest)
 			if err != nil || result.RequeueAfter != c.again {
 				t.Errorf("got %+v, %v; want to be asked again after %s", result, err, c.again)
@@ -204,7 +216,7 @@ func TestBindLosesTheRace(t *testing.T) {
 			return c.Patch(ctx, o, patch, options...)
 		},
 	}).Build()
-	r := &Reconciler{Garden: g, Clock: testingclock.NewFakePassiveClock(time.Unix(1700000000, 0)),
+	r := &Reconciler{Garden: g, Cached: g, Clock: testingclock.NewFakePassiveClock(time.Unix(1700000000, 0)),
 		Events: events.NewFakeRecorder(9)}
 	if _, err := r.Reconcile(t.Context(), alphaRequest); !apierrors.IsConflict(err) {
 		t.Errorf("got %v, want a conflict", err)

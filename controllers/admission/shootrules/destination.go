@@ -16,7 +16,8 @@ func destinationFits(r *Request, g *garden) field.ErrorList {
 	if !r.binds() || r.seedName() == r.source() {
 		return nil
 	}
-	q := &placement.Question{Shoot: r.Shoot, Profile: g.profile, Seeds: g.seeds, Usage: g.usage, Source: r.source()}
+	q := &placement.Question{Shoot: r.Shoot, Profile: g.profile, Seeds: g.seeds, Usage: g.usage, Hosts: g.hosts,
+		Source: r.source()}
 	seed := q.Seed(r.seedName())
 	if seed == nil {
 		return field.ErrorList{field.NotSupported(seedNamePath(), r.seedName(), fitting(q))}

@@ -4,10 +4,12 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/admission/admissiontest"
+	"github.com/transplant-sim/transplant/controllers/placement"
 )
 
 // TestDestination has the rows of docs/specification/migration.md#spec-2-2 that ask about the seeds.
@@ -82,6 +84,15 @@ func TestDestination(t *testing.T) {
 			name: "internal domain differs", wire: to("b"),
 			want:   invalid(`has the internal domain "other.test", and that of the source seed "a" is "internal.test"`),
 			garden: seedB(func(b *gardencorev1beta1.Seed) { b.Spec.DNS.Internal.Domain = "other.test" }),
+		},
+		{
+			name: "two seeds would host each other", wire: to("b"),
+			want: invalid(`is hosted by "self", which is the shoot itself: of two seeds that host each other, the loss of ` +
+				`one leaves nobody to restore it`),
+			garden: func(g *garden) {
+				alpha := types.NamespacedName{Namespace: "garden-p", Name: "alpha"}
+				g.hosts = placement.Hosts{"b": {By: "self"}, "self": {Shoot: alpha, By: "a"}}
+			},
 		},
 		{
 			name: "default domain is not offered", wire: to("b"),

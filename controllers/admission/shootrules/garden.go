@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	seedmanagementv1alpha1 "github.com/transplant-sim/transplant/api/seedmanagement/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/admission/toleration"
 	"github.com/transplant-sim/transplant/controllers/placement"
 )
@@ -20,6 +21,7 @@ type garden struct {
 	seeds   []gardencorev1beta1.Seed
 	shoots  []gardencorev1beta1.Shoot
 	usage   placement.Usage
+	hosts   placement.Hosts
 	profile *gardencorev1beta1.CloudProfile
 	// project is the name of the project that a new shoot is in.
 	project string
@@ -70,6 +72,14 @@ func (v *Validator) lookAtSeeds(ctx context.Context, r *Request, g *garden) erro
 		return fmt.Errorf("list the shoots: %w", err)
 	}
 	g.seeds, g.shoots, g.usage = seeds.Items, shoots.Items, placement.UsageOf(shoots.Items, r.Shoot)
+	if !r.binds() {
+		return nil
+	}
+	managed := &seedmanagementv1alpha1.ManagedSeedList{}
+	if err := v.Client.List(ctx, managed); err != nil {
+		return fmt.Errorf("list the managed seeds: %w", err)
+	}
+	g.hosts = placement.HostsOf(managed.Items, shoots.Items)
 	return nil
 }
 
