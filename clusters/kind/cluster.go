@@ -169,7 +169,10 @@ func (c *Cluster) create(ctx context.Context) error {
 // on a process node. kubeadm has the time that the landscape has: on a busy machine its own minute for the first call
 // is not enough.
 func (c *Cluster) config() *v1alpha4.Cluster {
-	const kubelet = "kind: KubeletConfiguration\nsyncFrequency: 5s\n"
+	kubelet := "kind: KubeletConfiguration\nsyncFrequency: 5s\n"
+	if longest := c.landscape.options.MaxRestartBackoff; longest > 0 {
+		kubelet += fmt.Sprintf("crashLoopBackOff: {maxContainerRestartPeriod: %s}\n", longest)
+	}
 	timeouts := fmt.Sprintf(
 		"kind: InitConfiguration\ntimeouts:\n  controlPlaneComponentHealthCheck: %s\n  kubernetesAPICall: %[1]s\n",
 		readyTimeout)

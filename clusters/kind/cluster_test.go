@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
@@ -43,6 +44,23 @@ func TestConfig_EncryptsAtRest(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("%s: the node has no configuration", role)
+		}
+	}
+}
+
+// A kubelet waits as long as it wants before it starts a container again, unless the options say how long.
+func TestConfig_MaxRestartBackoff_IsTheKubelets(t *testing.T) {
+	t.Parallel()
+	for longest, want := range map[time.Duration]string{0: "kind: KubeletConfiguration\nsyncFrequency: 5s\n",
+		time.Second: "kind: KubeletConfiguration\nsyncFrequency: 5s\ncrashLoopBackOff: {maxContainerRestartPeriod: 1s}\n",
+	} {
+		l := &Landscape{dir: rundir.At("x", t.TempDir()), options: Options{MaxRestartBackoff: longest}}
+		c, err := newCluster(l, "elm", clusters.Seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.config().KubeadmConfigPatches[0]; got != want {
+			t.Errorf("%s: the kubelet gets %q, want %q", longest, got, want)
 		}
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
@@ -31,6 +33,30 @@ func (c *Cluster) Containers(ctx context.Context) ([]process.Program, error) {
 func inPod(pid int) bool {
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	return err == nil && bytes.Contains(groups, []byte("kubepods"))
+}
+
+// signalWhere signals each process with a variable in its environment, and prints its id. It has no such variable.
+const signalWhere = `grep -lsFxz -e "$1" /proc/[0-9]*/environ | cut -d/ -f3 | while read -r pid; do
+	kill "-$2" "$pid" && echo "$pid"
+done; true`
+
+// SignalWhere sends a signal to what runs on the node with a variable in its environment: to programs of pods, whoever
+// this user is, and wherever Docker is. It returns their ids, as the node has them. The signal 0 does nothing to them.
+func (c *Cluster) SignalWhere(ctx context.Context, variable, value string, signal syscall.Signal) (pids []int,
+	err error) {
+	output, err := docker.Run(ctx, "exec", c.Node(), "sh", "-c", signalWhere, "sh", variable+"="+value,
+		strconv.Itoa(int(signal)))
+	if err != nil {
+		return nil, fmt.Errorf("signal processes of cluster %q: %w", c.name, err)
+	}
+	for _, word := range strings.Fields(output) {
+		pid, err := strconv.Atoi(word)
+		if err != nil {
+			return nil, fmt.Errorf("read the processes of cluster %q: %w", c.name, err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids, nil
 }
 
 // volumeFolders are where the node image made here and the published one keep volumes.

@@ -116,9 +116,9 @@ func (l *Landscape) plan(context.Context) (err error) {
 	if l.keys, err = authorities.New(l.dir.Join("pki")); err != nil {
 		return err
 	}
-	for n, name := range append([]string{GardenName}, l.options.Seeds...) {
+	for _, name := range l.options.names() {
 		role := clusters.Seed
-		if n == 0 {
+		if name == GardenName {
 			role = clusters.Garden
 		}
 		made, err := newCluster(l, name, role)

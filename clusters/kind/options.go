@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -34,6 +35,13 @@ type Options struct {
 
 	NodeImage string         // empty for kind's own, which Docker pulls
 	Images    []docker.Image // built, and loaded into every node, before the landscape is ready
+
+	// WithoutGarden leaves the garden out: the clusters are the seeds alone.
+	WithoutGarden bool
+
+	// MaxRestartBackoff is the longest wait of a node before it starts a container again, at least a second. Zero leaves
+	// it to the kubelet, which waits for up to five minutes. A node before Kubernetes 1.35 cannot have another.
+	MaxRestartBackoff time.Duration
 
 	// LocalImages are those that Docker has already, which every node gets, too.
 	LocalImages []string
@@ -81,7 +89,7 @@ func (o *Options) Check() error {
 			return fmt.Errorf("name the seed %q: the name is used twice", seed)
 		}
 	}
-	for _, name := range append([]string{GardenName}, o.Seeds...) {
+	for _, name := range o.names() {
 		// a node's name is its host name
 		if node := nodeName(prefix("", o.Name) + name); len(node) > validation.DNS1123LabelMaxLength {
 			return fmt.Errorf("name the cluster %q of the landscape %q: its node would be %q, "+
@@ -90,6 +98,14 @@ func (o *Options) Check() error {
 		}
 	}
 	return nil
+}
+
+// names of all clusters.
+func (o *Options) names() []string {
+	if o.WithoutGarden {
+		return o.Seeds
+	}
+	return append([]string{GardenName}, o.Seeds...)
 }
 
 // prepare does what can fail before anything is made.

@@ -26,6 +26,10 @@ type Report struct {
 	Seconds float64   `json:"seconds"`
 	// Multiplier of all waits.
 	Multiplier int `json:"timeoutMultiplier"`
+	// Backend of the seeds; empty for the one that the kit takes without a flag.
+	Backend string `json:"backend,omitempty"`
+	// NodeImage of the seeds on kind; empty for the one that kind itself takes.
+	NodeImage string `json:"nodeImage,omitempty"`
 	// Reconciles are all kinds of the extension, each with its type; those that flags leave out are not in Kinds.
 	Reconciles []string `json:"reconciles"`
 	// Clauses are the ids of those that flags have not left out.
@@ -37,8 +41,8 @@ type Report struct {
 
 // Program of an extension.
 type Program struct {
-	Name string `json:"name"` // of the file
-	// SHA256 is its digest, in hexadecimal digits.
+	Name string `json:"name"` // of the file, or of the image
+	// SHA256 is its digest, in hexadecimal digits. That of an image is its ID.
 	SHA256 string `json:"sha256"`
 }
 

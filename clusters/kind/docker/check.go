@@ -50,8 +50,15 @@ func CheckImage(ctx context.Context, name string, commanded bool) error {
 	return nil
 }
 
+// Digest is the SHA-256 sum that is the ID of an image, in hexadecimal digits.
+func Digest(ctx context.Context, name string) (string, error) {
+	image, err := inspect(ctx, name)
+	return strings.TrimPrefix(image.ID, "sha256:"), err
+}
+
 // inspected is what Docker says of an image.
 type inspected struct {
+	ID               string `json:"Id"`
 	RepoTags         []string
 	Os, Architecture string
 	Config           struct{ Entrypoint, Cmd []string }

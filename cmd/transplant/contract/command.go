@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/transplant-sim/transplant/api/output"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/kind"
 	"github.com/transplant-sim/transplant/sim/contract"
 	"github.com/transplant-sim/transplant/sim/contract/plan"
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -30,6 +33,8 @@ type options struct {
 	shrink     time.Duration
 	out        string
 	multiplier int
+	backend    string
+	nodeImage  string
 	version    func() string
 
 	replayed *plan.Plan // of --plan
@@ -90,6 +95,9 @@ the exit code is 1 if it did not fail. docs/contract-kit.md says more.`,
 	flags.StringVar(&o.out, "out", "", "folder for report and logs (default out/contract/<extension>)")
 	flags.IntVar(&o.multiplier, "timeout-multiplier", 1,
 		"multiplies all waits; 2 or 3 on a slow or busy machine")
+	flags.StringVar(&o.backend, "backend", embeddedBackend, "what the seeds are: embedded, kind")
+	flags.StringVar(&o.nodeImage, "node-image", os.Getenv(kind.NodeImageVariable),
+		"backend kind: the node image; empty for the published image of kind (default: $"+kind.NodeImageVariable+")")
 	command.AddCommand(newExplain(), newInit(files))
 	return command
 }
@@ -181,6 +189,9 @@ func (o *options) check() ([]contract.Clause, error) {
 	}
 	if len(clauses) == 0 {
 		return nil, fmt.Errorf("--points: none leaves %s out, and --clause has no other", contract.ByCrashes)
+	}
+	if o.backend != embeddedBackend && o.backend != rundir.Kind {
+		return nil, fmt.Errorf("--backend: must be %s or %s, and not %q", embeddedBackend, rundir.Kind, o.backend)
 	}
 	if o.multiplier < 1 {
 		return nil, fmt.Errorf("--timeout-multiplier: must be 1 or more, and not %d", o.multiplier)

@@ -44,6 +44,18 @@ func TestSelected_Flags_NameClausesAndGroups(t *testing.T) {
 	}
 }
 
+// A backend is one of those that there are.
+func TestCheck_Backend_IsEmbeddedOrKind(t *testing.T) {
+	t.Parallel()
+	for backend, want := range map[string]string{"embedded": "<nil>", "kind": "<nil>",
+		"k3d": `--backend: must be embedded or kind, and not "k3d"`} {
+		_, err := (&options{points: "all", multiplier: 1, backend: backend}).check()
+		if got := fmt.Sprint(err); got != want {
+			t.Errorf("%s: the error is %s, want %s", backend, got, want)
+		}
+	}
+}
+
 func TestSubjectsOf_KindsWithoutObjects_SayWhy(t *testing.T) {
 	t.Parallel()
 	e := landscape.Extension{Name: "x", Resources: []landscape.ExtensionResource{

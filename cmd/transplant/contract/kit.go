@@ -24,7 +24,9 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/kind"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
 	"github.com/transplant-sim/transplant/sim/contract"
@@ -57,7 +59,8 @@ type side struct {
 	name, actor string
 	config      *rest.Config
 	client      client.WithWatch
-	cluster     *embedded.Cluster
+	host        string // of the node, on which the API server runs
+	signal      signaller
 	tap         *tap.Tap
 	objects     map[string]*observer // by kind
 	managed     *observer
@@ -67,7 +70,7 @@ type side struct {
 
 // kit is the running seeds with the extension.
 type kit struct {
-	landscape      *embedded.Landscape
+	landscape      environment.Landscape
 	environment    *environment.Environment
 	sides          []*side // the source, then the destination
 	admin          *cloud.Client
@@ -156,12 +159,17 @@ func (k *kit) connect(ctx context.Context, subjects []subject) error {
 func (k *kit) connectSide(ctx context.Context, name string, subjects []subject) (*side, error) {
 	s := &side{name: name, actor: k.extension().ActorOn(name), tap: tap.New(), objects: map[string]*observer{},
 		managed: newObserver()}
-	cluster, err := k.landscape.Cluster(name)
+	found, err := k.landscape.Cluster(name)
 	if err != nil {
 		return nil, err
 	}
-	s.cluster = cluster.(*embedded.Cluster)
-	if s.config, err = cluster.Connect("observer"); err != nil {
+	switch on := found.(type) {
+	case *embedded.Cluster:
+		s.host, s.signal = on.Plan().Node.String(), inPods(on)
+	case *kind.Cluster:
+		s.host, s.signal = on.Node(), on.SignalWhere
+	}
+	if s.config, err = found.Connect(clusters.Observer); err != nil {
 		return nil, err
 	}
 	s.config.WarningHandler = rest.NoWarnings{} // all types are listed, also what nobody should use any more
@@ -235,7 +243,7 @@ func (k *kit) evidence(s subject) *contract.Evidence {
 			s.kind.Name == extensionsv1alpha1.DNSRecordResource || s.resource.Lifecycle != nil &&
 			ptr.Deref(s.resource.Lifecycle.Migrate, "") == gardencorev1beta1.AfterKubeAPIServer,
 		Stays: !s.kind.Migrates,
-		Seeds: []string{k.source().name, k.source().cluster.Plan().Node.String()},
+		Seeds: []string{k.source().name, k.source().host},
 		Walks: map[string]*contract.Walk{}}
 }
 
@@ -260,6 +268,11 @@ func (k *kit) try(ctx context.Context, subjects []subject, clauses []contract.Cl
 			if steps = e.Takes(steps); len(steps) > 0 {
 				attempts = append(attempts, attempt{s, e, walk, walk, steps})
 			}
+		}
+	}
+	if points { // before much is tried
+		if err := k.checkKill(ctx); err != nil {
+			return nil, err
 		}
 	}
 	if err := k.walkAll(ctx, attempts); err != nil || !points {

@@ -14,12 +14,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,7 +33,6 @@ import (
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
-	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/link/kubeapi"
 	"github.com/transplant-sim/transplant/clusters/link/requests"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
@@ -232,22 +233,87 @@ func TestAwaitGate_AnsweredWithFewerWrites_IsAfterAll(t *testing.T) {
 	}
 }
 
-// An extension that has ended by itself is dead already.
-func TestKill_NoProcess_IsNoError(t *testing.T) {
+// runs has the extension run as a process that restarts when it is killed, if the node does that. It has a Lease.
+func runs(t *testing.T, u *universe, at *side, pids []int, isStartedAgain bool) {
+	t.Helper()
+	u.progress = t.Logf
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: u.extension().Namespace(), Name: "x"},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "x",
+			Env: []corev1.EnvVar{{Name: landscape.ActorVariable, Value: at.actor}}}}},
+		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "x", RestartCount: 1}}}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: u.extension().Namespace(), Name: "leader"}}
+	for _, object := range []client.Object{pod, lease} {
+		if err := at.client.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at.signal = func(ctx context.Context, variable, value string, signal syscall.Signal) ([]int, error) {
+		if variable != landscape.ActorVariable || value != at.actor {
+			t.Errorf("what has %s=%s is signalled", variable, value)
+		}
+		if signal != syscall.SIGKILL || len(pids) == 0 {
+			return pids, nil
+		}
+		status := &pod.Status.ContainerStatuses[0]
+		status.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: 137}
+		if isStartedAgain {
+			status.RestartCount++
+		}
+		return pids, at.client.Status().Update(ctx, pod)
+	}
+}
+
+// What is killed and started again was crashed, and has no Leases any more.
+func TestKill_Process_IsStartedAgain(t *testing.T) {
 	t.Parallel()
 	u, at := universeOn(t, "crash")
-	at.cluster = &embedded.Cluster{}
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: u.extension().Namespace(), Name: "leader"}}
-	if err := at.client.Create(t.Context(), lease); err != nil {
+	runs(t, u, at, []int{7}, true)
+	restarted, err := u.kill(t.Context(), at)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := u.kill(t.Context(), at); err != nil {
+	if err := restarted(t.Context()); err != nil {
 		t.Error(err)
 	}
 	left := &coordinationv1.LeaseList{}
 	if err := at.client.List(t.Context(), left); err != nil || len(left.Items) > 0 {
 		t.Errorf("%d Leases are left: %v", len(left.Items), err)
 	}
+}
+
+// A crash that nobody has seen is none: nothing was killed, or what was killed is not started again.
+func TestInterrupt_WithoutCrash_IsAnError(t *testing.T) {
+	t.Parallel()
+	for want, pids := range map[string][]int{
+		"no process has had TRANSPLANT_ACTOR=x-kit-source": nil, "none of its 1 containers was started again": {7},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			u, at := universeOn(t, "crash")
+			runs(t, u, at, pids, false)
+			began, e := time.Now(), u.evidence(u.subject)
+			err := u.batch(t.Context(), contract.Create, nil, []*contract.Evidence{e})
+			if crashes := (*crashError)(nil); !errors.As(err, &crashes) || !strings.Contains(err.Error(), want) {
+				t.Errorf("the error is %v, want a crashError with %q", err, want)
+			}
+			if waited := time.Since(began); waited < time.Minute || len(e.Crashes) > 0 {
+				t.Errorf("after %s there are %d crashes, and a node may take a minute", waited, len(e.Crashes))
+			}
+		})
+	}
+}
+
+// What cannot be killed is not tried with crashes, and may be tried without.
+func TestTry_NothingToKill_IsRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u, at := universeOn(t, "crash")
+		runs(t, u, at, nil, false)
+		clause, _ := contract.ClauseByID(contract.ByCrashes)
+		_, err := u.try(t.Context(), []subject{u.subject}, []contract.Clause{clause})
+		if err == nil || !strings.Contains(err.Error(), "--points all: ") || !strings.Contains(err.Error(), "--points none") {
+			t.Errorf("the error is %v, want one that names --points none", err)
+		}
+	})
 }
 
 // The kit waits at least as long as a gardenlet. What a gardenlet waits is not multiplied.
@@ -520,8 +586,7 @@ func (noCloud) RoundTrip(*http.Request) (*http.Response, error) { return nil, er
 // A run that has ended has its findings and their plans, also if a plan cannot be made smaller.
 func TestPlans_ShrinkFails_KeepsThePlan(t *testing.T) {
 	t.Parallel()
-	u, at := universeOn(t, contract.Clean)
-	at.cluster = &embedded.Cluster{}
+	u, _ := universeOn(t, contract.Clean)
 	var said []string
 	u.admin, u.zone = cloudBehind(t, noCloud{}), "z"
 	u.progress = func(format string, arguments ...any) { said = append(said, fmt.Sprintf(format, arguments...)) }

@@ -14,8 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/transplant-sim/transplant/clusters/embedded"
-	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/kind/docker"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment/backend"
 	"github.com/transplant-sim/transplant/sim/contract"
@@ -53,7 +52,7 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 	}
 	extensions := &backend.Extensions{Warnings: out}
 	extensions.Files = []string{o.file}
-	if err := extensions.Check(ctx, "embedded", []string{sourceName, destinationName}); err != nil {
+	if err := extensions.Check(ctx, o.backend, []string{sourceName, destinationName}); err != nil {
 		return err
 	}
 	prepared := environment.New(environment.ScenarioSettings)
@@ -68,7 +67,7 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 	if len(subjects)+len(without) == 0 {
 		return fmt.Errorf("--kind: the extension %s does not reconcile %s", e.Name, strings.Join(o.kinds, ", "))
 	}
-	found, err := o.newReport(e, clauses)
+	found, err := o.newReport(ctx, e, clauses)
 	if err != nil {
 		return err
 	}
@@ -150,26 +149,39 @@ func kindsOf(e landscape.Extension) (all []string) {
 }
 
 // newReport says what is tried, and how.
-func (o *options) newReport(e landscape.Extension, clauses []contract.Clause) (contract.Report, error) {
+func (o *options) newReport(ctx context.Context, e landscape.Extension, clauses []contract.Clause) (contract.Report,
+	error) {
 	r := contract.Report{Extension: e.Name, File: o.file, Version: o.version(), Started: time.Now(),
 		Multiplier: o.multiplier, Reconciles: kindsOf(e)}
 	for _, c := range clauses {
 		r.Clauses = append(r.Clauses, c.ID)
 	}
+	if o.backend != embeddedBackend {
+		r.Backend, r.NodeImage = o.backend, o.nodeImage
+	}
 	for _, program := range e.Programs() {
-		file, err := os.Open(program.Binary)
+		name, digest := program.Image, docker.Digest
+		if program.Binary != "" {
+			name, digest = program.Binary, digestOf
+		}
+		sum, err := digest(ctx, name)
 		if err != nil {
 			return r, fmt.Errorf("read the program: %w", err)
 		}
-		sum := sha256.New()
-		_, err = io.Copy(sum, file)
-		if err = errors.Join(err, file.Close()); err != nil {
-			return r, fmt.Errorf("read the program: %w", err)
-		}
-		r.Programs = append(r.Programs, contract.Program{Name: filepath.Base(program.Binary),
-			SHA256: hex.EncodeToString(sum.Sum(nil))})
+		r.Programs = append(r.Programs, contract.Program{Name: filepath.Base(name), SHA256: sum})
 	}
 	return r, nil
+}
+
+// digestOf a file is its SHA-256 sum.
+func digestOf(_ context.Context, path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	_, err = io.Copy(sum, file)
+	return hex.EncodeToString(sum.Sum(nil)), errors.Join(err, file.Close())
 }
 
 // discard the results of an earlier run in the same folder: after an error they would be taken for those of this one.
@@ -277,80 +289,4 @@ func (o *options) writeFile(name string, content []byte) error {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
-}
-
-// onSeeds starts two seeds, does something there, and stops them.
-func (o *options) onSeeds(ctx context.Context, e *environment.Environment, subjects []subject, out io.Writer,
-	do func(context.Context, *kit) error) (err error) {
-	began := time.Now()
-	progress := func(format string, arguments ...any) {
-		fmt.Fprintf(out, "%6.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, arguments...))
-	}
-	dir, lock, err := claim()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	if _, err := dir.Renew(); err != nil {
-		return err
-	}
-	defer func() {
-		_, cleared := dir.Clear()
-		err = errors.Join(err, cleared)
-	}()
-	started := embedded.Options{Name: dir.Name, Dir: dir.Path, Lock: lock,
-		Seeds: []string{sourceName, destinationName}}
-	e.ConfigureExtensionsAlone(&started)
-	progress("starting two seeds with %s", e.Extensions[0].Name)
-	l, err := embedded.Start(ctx, started)
-	if err != nil {
-		return errors.Join(err, e.CopyLogs(dir, filepath.Join(o.out, logsName)))
-	}
-	defer func() {
-		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-		defer cancel()
-		kept := environment.KeepLogs(cleanup, l, filepath.Join(o.out, logsName))
-		err = errors.Join(err, kept, l.Stop(cleanup))
-	}()
-	k := &kit{landscape: l, environment: e, multiplier: o.multiplier, progress: progress,
-		quiet: quietTime * time.Duration(o.multiplier), settles: settleTime * time.Duration(o.multiplier)}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if err := k.connect(ctx, subjects); err != nil {
-		return err
-	}
-	progress("trying %d kinds", len(subjects))
-	if o.replayed == nil {
-		err = k.whileItBegins(ctx, do)
-	} else { // a plan may have nothing that succeeds
-		err = do(ctx, k)
-	}
-	progress("done")
-	return err
-}
-
-// most landscapes of this command at once.
-const most = 9
-
-// claim the first landscape that nobody uses.
-func claim() (rundir.Dir, *rundir.Lock, error) {
-	home, err := rundir.Home()
-	if err != nil {
-		return rundir.Dir{}, nil, err
-	}
-	for n := range most {
-		name := "contract"
-		if n > 0 {
-			name += fmt.Sprintf("-%d", n+1)
-		}
-		dir, err := rundir.Of(home, name)
-		if err != nil {
-			return rundir.Dir{}, nil, err
-		}
-		lock, err := dir.TakeLock()
-		if !errors.Is(err, rundir.ErrInUse) {
-			return dir, lock, err
-		}
-	}
-	return rundir.Dir{}, nil, fmt.Errorf("find a free landscape: contract to contract-%d are all in use", most)
 }

@@ -16,7 +16,9 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
+	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/kind"
 	"github.com/transplant-sim/transplant/clusters/kind/docker"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment/charted"
@@ -272,6 +274,25 @@ func (s *Environment) ConfigureExtensionsAlone(options *embedded.Options) {
 	options.AfterClusters = func(ctx context.Context, l *embedded.Landscape) error {
 		return s.watched(ctx, l, s.bringUpExtensions)
 	}
+}
+
+// ConfigureExtensionsAloneOnKind does the same as ConfigureExtensionsAlone for kind clusters. Their nodes get the
+// images of the extensions.
+func ConfigureExtensionsAloneOnKind(ctx context.Context, s *Environment, options *kind.Options) error {
+	if err := s.ConfigureKind(ctx, options); err != nil {
+		return err
+	}
+	options.Images, options.LocalImages = s.kindImages()
+	companions := options.Companions
+	options.Companions = func(l *kind.Landscape) ([]clusters.Companion, error) {
+		all, err := companions(l)
+		return slices.DeleteFunc(all, func(c clusters.Companion) bool { return c.Name == nodesProgram }), err
+	}
+	options.WithoutGarden = true
+	options.AfterClusters = func(ctx context.Context, l *kind.Landscape) error {
+		return s.watched(ctx, l, s.bringUpExtensions)
+	}
+	return nil
 }
 
 // bringUpExtensions brings on each seed what its extensions need, and starts them.

@@ -55,20 +55,27 @@ func Files(r contract.Report, style template.CSS) (map[string][]byte, error) {
 func again(r contract.Report, kind contract.KindReport, clause string) string {
 	words := []string{"transplant", "contract", r.File}
 	if plan := kind.Findings[clause].Plan; plan != "" {
-		return shellescape.QuoteCommand(append(append(words, "--plan", plan), multiplied(r)...))
+		return shellescape.QuoteCommand(append(append(words, "--plan", plan), surroundings(r)...))
 	}
 	words = append(words, "--kind", kind.Kind, "--clause", clause)
 	if clause != contract.ByCrashes {
 		words = append(words, "--points", "none")
 	}
-	return shellescape.QuoteCommand(append(words, multiplied(r)...))
+	return shellescape.QuoteCommand(append(words, surroundings(r)...))
 }
 
-func multiplied(r contract.Report) []string {
-	if r.Multiplier <= 1 {
-		return nil
+// surroundings are the flags that say on what, and how patiently, it was tried.
+func surroundings(r contract.Report) (flags []string) {
+	if r.Backend != "" {
+		flags = append(flags, "--backend", r.Backend)
 	}
-	return []string{"--timeout-multiplier", strconv.Itoa(r.Multiplier)}
+	if r.NodeImage != "" {
+		flags = append(flags, "--node-image", r.NodeImage)
+	}
+	if r.Multiplier > 1 {
+		flags = append(flags, "--timeout-multiplier", strconv.Itoa(r.Multiplier))
+	}
+	return flags
 }
 
 // reproduce is the command that does all of it again, in the folder of the extension's file.
@@ -89,7 +96,7 @@ func reproduce(r contract.Report) string {
 		slices.Sort(kinds)
 		words = append(words, "--kind", strings.Join(slices.Compact(kinds), ","))
 	}
-	return shellescape.QuoteCommand(append(words, multiplied(r)...))
+	return shellescape.QuoteCommand(append(words, surroundings(r)...))
 }
 
 // unjudged says why a kind as a whole was not judged; empty if it was.

@@ -174,6 +174,9 @@ func TestPublished_Profiles(t *testing.T) {
 		"a kind left out": {func(r *contract.Report) { r.Kinds, r.Multiplier = r.Kinds[1:], 1 },
 			"Unknown Unknown Unknown NotJudged", "unknown: Core, State, Lifecycle lightgrey",
 			"transplant contract x.yaml --kind Extension"},
+		"on kind": {func(r *contract.Report) { r.Backend, r.NodeImage = "kind", "node:mine" },
+			"Conformant Conformant Conformant NotJudged", "conformant: Core, State, Lifecycle brightgreen",
+			"transplant contract x.yaml --backend kind --node-image node:mine --timeout-multiplier 2"},
 		"nothing to judge": {func(r *contract.Report) {
 			for _, kind := range r.Kinds {
 				for id := range kind.Findings {
