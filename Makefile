@@ -88,6 +88,10 @@ test-job: build controlplane ## Run the Jobs of docs/examples on a kind cluster 
 test-chaos-mesh: build controlplane ## Run a scenario for each kind that a real Chaos Mesh does on kind, as "make chaos-mesh" has built it (needs Docker); NODE_IMAGE=name as in test-kind
 	PATH="$(CURDIR)/out/bin:$$PATH" TRANSPLANT_NODE_IMAGE=$(NODE_IMAGE) go test -short=false -tags docker -run '^TestChaosMesh_' -count=1 -timeout 60m -v ./e2e
 
+.PHONY: contract-kind
+contract-kind: build controlplane ## Try an extension in an image against the contract, on kind (needs Docker): two clauses, or all with TRANSPLANT_EXAMPLES=all; NODE_IMAGE=name as in test-kind
+	TRANSPLANT_NODE_IMAGE=$(NODE_IMAGE) go test -short=false -tags docker -run '^TestContractKind_' -count=1 -timeout 30m -v ./e2e
+
 .PHONY: oracle
 oracle: ## Run the tests against cases with known answers (part of test)
 	go test -count=1 -run Oracle ./api/... ./controllers/... ./cmd/transplant/explain/...

@@ -48,7 +48,7 @@ func TestMake_TestsOfEverything_AreNotShort(t *testing.T) {
 	for target, want := range map[string]string{
 		"unit": "go test -short -parallel 8 $(go list ",
 		"test": "go test -short=false ", "race": "go test -short=false ", "test-kind": "go test -short=false ",
-		"attack-kind": "go test -short=false ",
+		"attack-kind": "go test -short=false ", "contract-kind": "go test -short=false ",
 	} {
 		if out := dryRun(t, target); !strings.Contains(out, want) {
 			t.Errorf("make %s has no %q:\n%s", target, want, out)
