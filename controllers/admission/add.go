@@ -67,6 +67,7 @@ func AddToManager(mgr manager.Manager, o Options) error {
 	server.Register(pathValidateProfile, &admission.Webhook{Handler: &profileValidator{client: o.Garden, clock: o.Clock}})
 	server.Register(pathValidateSeed, &admission.Webhook{Handler: &seedValidator{client: o.Garden}})
 	server.Register(pathValidateProject, &admission.Webhook{Handler: &projectValidator{client: o.Garden}})
+	server.Register(pathValidateManaged, &admission.Webhook{Handler: &managedSeedValidator{client: o.Garden}})
 	server.Register(pathDefault, &admission.Webhook{Handler: &defaulter{client: o.Garden, tolerations: o.Tolerations,
 		clock: o.Clock}})
 	server.Register(pathDefaultObject, &admission.Webhook{Handler: objectDefaulter{}})

@@ -97,6 +97,7 @@ func TestOnAnAPIServer(t *testing.T) {
 		{"domain", domainOnServer},
 		{"move", moveOnServer},
 		{"lock", lockOnServer},
+		{"managed seed", managedSeedOnServer},
 		{"delete", deleteOnServer},
 	} {
 		if !t.Run(act.name, func(t *testing.T) { act.do(t, g) }) {
@@ -141,7 +142,7 @@ func configurationOnServer(t *testing.T, g *gardenOnServer) {
 		}
 	}
 	v, m := validating.Webhooks[0], mutating.Webhooks[0]
-	if len(validating.Webhooks) != 4 || *v.FailurePolicy != "Fail" || *v.SideEffects != "None" || *v.TimeoutSeconds != 5 ||
+	if len(validating.Webhooks) != 5 || *v.FailurePolicy != "Fail" || *v.SideEffects != "None" || *v.TimeoutSeconds != 5 ||
 		!strings.HasPrefix(ptr.Deref(v.ClientConfig.URL, ""), "https://"+host+":") {
 		t.Errorf("validating: %+v", validating.Webhooks)
 	}

@@ -30,6 +30,7 @@ func TestProfileValidator(t *testing.T) {
 			return runtime.RawExtension{Raw: content}
 		}
 		r := admissionv1.AdmissionRequest{Operation: operation, Name: "profile"}
+		r.Kind.Group, r.Resource.Group = "core.gardener.cloud", "core.gardener.cloud"
 		r.Kind.Kind, r.Resource.Resource = "CloudProfile", "cloudprofiles"
 		if operation != admissionv1.Delete {
 			r.Object = encoded(now)

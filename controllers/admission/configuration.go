@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	seedmanagementv1alpha1 "github.com/transplant-sim/transplant/api/seedmanagement/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/validation"
 )
 
@@ -29,6 +30,7 @@ const (
 	pathValidateProfile = "/validate-core-gardener-cloud-v1beta1-cloudprofile"
 	pathValidateSeed    = "/validate-core-gardener-cloud-v1beta1-seed"
 	pathValidateProject = "/validate-core-gardener-cloud-v1beta1-project"
+	pathValidateManaged = "/validate-seedmanagement-gardener-cloud-v1alpha1-managedseed"
 
 	// timeoutSeconds is what a refused look at the garden may take; the server itself answers in milliseconds.
 	timeoutSeconds = 5
@@ -65,6 +67,7 @@ func (c *configuration) validating() *applyadmissionregistrationv1.ValidatingWeb
 		c.validatingWebhook("cloudprofiles", pathValidateProfile, admissionregistrationv1.ClusterScope),
 		c.validatingWebhook("seeds", pathValidateSeed, admissionregistrationv1.ClusterScope, validation.SeedAnnotations()...),
 		c.validatingWebhook("projects", pathValidateProject, admissionregistrationv1.ClusterScope),
+		c.validatingWebhook("managedseeds", pathValidateManaged, admissionregistrationv1.NamespacedScope),
 	)
 }
 
@@ -131,10 +134,14 @@ func (c *configuration) mutatingWebhook(
 func writes(
 	resource string, scope admissionregistrationv1.ScopeType, operations ...admissionregistrationv1.OperationType,
 ) *applyadmissionregistrationv1.RuleWithOperationsApplyConfiguration {
+	of := gardencorev1beta1.SchemeGroupVersion
+	if resource == "managedseeds" {
+		of = seedmanagementv1alpha1.SchemeGroupVersion
+	}
 	return applyadmissionregistrationv1.RuleWithOperations().
 		WithOperations(operations...).
-		WithAPIGroups(gardencorev1beta1.SchemeGroupVersion.Group).
-		WithAPIVersions(gardencorev1beta1.SchemeGroupVersion.Version).
+		WithAPIGroups(of.Group).
+		WithAPIVersions(of.Version).
 		WithResources(resource).
 		WithScope(scope)
 }

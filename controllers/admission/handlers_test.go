@@ -118,8 +118,9 @@ func TestValidatorAnswers(t *testing.T) {
 		{
 			name: "forbidden", request: requestOf(t, "DELETE", bound("a"), nil), code: http.StatusForbidden,
 			message: `shoots.core.gardener.cloud "alpha" is forbidden: ` +
-				`metadata.annotations[confirmation.gardener.cloud/deletion]: ` +
-				`Required value: must be "true" before the shoot can be deleted`,
+				`[metadata.annotations[confirmation.gardener.cloud/deletion]: ` +
+				`Required value: must be "true" before the shoot can be deleted, metadata.deletionTimestamp: Forbidden: the ` +
+				`shoot must not be deleted: the shoot is the seed of ManagedSeed "alpha", which must be deleted first]`,
 		},
 		{
 			name: "the garden cannot be read", unreadable: true, request: requestOf(t, "UPDATE", bound("a"), bound("b")),

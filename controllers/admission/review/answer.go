@@ -6,10 +6,9 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
-
-	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 )
 
 // MaxNamed is how many fields or shoots a refusal names at most.
@@ -26,10 +25,9 @@ func Answer(raw *admissionv1.AdmissionRequest, errs field.ErrorList) admission.R
 // Refuse says what is wrong as the API server does: 403 when this must not be done now, 422 when a value is wrong; with
 // a cause for each field.
 func Refuse(r *admissionv1.AdmissionRequest, errs field.ErrorList) admission.Response {
-	status := apierrors.NewInvalid(gardencorev1beta1.SchemeGroupVersion.WithKind(r.Kind.Kind).GroupKind(), r.Name,
-		errs).ErrStatus
+	status := apierrors.NewInvalid(schema.GroupKind{Group: r.Kind.Group, Kind: r.Kind.Kind}, r.Name, errs).ErrStatus
 	if forbids(r.Operation, errs) {
-		resource := gardencorev1beta1.SchemeGroupVersion.WithResource(r.Resource.Resource).GroupResource()
+		resource := schema.GroupResource{Group: r.Resource.Group, Resource: r.Resource.Resource}
 		forbidden := apierrors.NewForbidden(resource, r.Name, errs.ToAggregate()).ErrStatus
 		status.Code, status.Reason, status.Message = forbidden.Code, forbidden.Reason, forbidden.Message
 	}

@@ -18,11 +18,13 @@ import (
 
 // garden is what rules look at beside the request. Only what the request needs is filled in.
 type garden struct {
-	seeds   []gardencorev1beta1.Seed
-	shoots  []gardencorev1beta1.Shoot
-	usage   placement.Usage
-	hosts   placement.Hosts
-	profile *gardencorev1beta1.CloudProfile
+	seeds  []gardencorev1beta1.Seed
+	shoots []gardencorev1beta1.Shoot
+	usage  placement.Usage
+	hosts  placement.Hosts
+	// managedSeed is the ManagedSeed that makes a seed of the shoot, for a request that would harm one; empty for none.
+	managedSeed string
+	profile     *gardencorev1beta1.CloudProfile
 	// project is the name of the project that a new shoot is in.
 	project string
 	// tolerations are those of the shoot's project and of the landscape.
@@ -51,6 +53,13 @@ func (v *Validator) look(ctx context.Context, r *Request) (*garden, field.ErrorL
 		if err := v.lookAtSeeds(ctx, r, g); err != nil {
 			return nil, nil, err
 		}
+	}
+	if r.harmsASeed() {
+		managed, err := v.managedSeedOf(ctx, r.Old)
+		if err != nil {
+			return nil, nil, err
+		}
+		g.managedSeed = managed
 	}
 	if r.Shoot == nil {
 		return g, nil, nil

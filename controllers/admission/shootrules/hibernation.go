@@ -6,13 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 )
 
 // hibernationPossible refuses to put a shoot to sleep that might not wake up: the constraint HibernationPossible is
 // there and not True (docs/specification/care.md#spec-5-5).
 func hibernationPossible(r *Request, _ *garden) field.ErrorList {
-	if r.Old == nil || r.Shoot == nil || lifecycle.Hibernated(r.Old) || !lifecycle.Hibernated(r.Shoot) {
+	if !r.fallsAsleep() {
 		return nil
 	}
 	for _, constraint := range r.Old.Status.Constraints {

@@ -36,7 +36,7 @@ func shootRules() []rule {
 		seedNameStays, changeOfSeedNameFits, destinationFits, specLocked,
 		hibernationPossible, tolerationsAllowed, domainStays, domainFree, domainServed,
 		fieldsValid, versionsFit, inPlaceEnabled, inPlaceHolds,
-		deletionConfirmed, deletionNotWhileMoving, deletionNotInForeground,
+		deletionConfirmed, deletionNotWhileMoving, deletionNotInForeground, managedSeedKept,
 	}
 }
 
