@@ -25,6 +25,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/connection"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/maintenance"
+	"github.com/transplant-sim/transplant/controllers/managedseed"
 	"github.com/transplant-sim/transplant/controllers/metricsserver"
 	"github.com/transplant-sim/transplant/controllers/migration"
 	"github.com/transplant-sim/transplant/controllers/migration/savedstate"
@@ -197,6 +198,10 @@ func (f *gardenControllerManagerFlags) addDuties(mgr manager.Manager, garden cli
 		return err
 	}
 	if err := (&project.Phase{Garden: mgr.GetClient()}).AddToManager(mgr); err != nil {
+		return err
+	}
+	if err := (&managedseed.Reconciler{Garden: mgr.GetClient(), Clock: clock.RealClock{},
+		Retry: f.waitInterval}).AddToManager(mgr); err != nil {
 		return err
 	}
 	if err := f.addMaintenance(mgr, garden); err != nil {
