@@ -289,7 +289,7 @@ func scoped(steps ...*Step) Finding {
 		without += s.Unscoped
 	}
 	if without > 0 {
-		return unknown("%d calls that changed the cloud may be for another object", without)
+		return unknown("%d calls that changed the cloud, or were refused, may be for another object", without)
 	}
 	return conforms
 }

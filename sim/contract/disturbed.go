@@ -22,11 +22,11 @@ func migratesDeleted(e *Evidence) Finding {
 	if clean := e.migratesWell(); clean != nil {
 		return *clean
 	}
-	switch {
+	switch f := s.acts(); {
 	case len(s.Before.Finalizers) == 0:
 		return noMatter("the object has no finalizer: a deletion removes it at once")
-	case len(s.Calls) > 0:
-		return breaks("it has changed the cloud: %s", list(s.Calls))
+	case f != nil:
+		return *f
 	case s.Missing != "":
 		return breaks("the object is not migrated and gone: %s", lack(s.Missing))
 	case !slices.ContainsFunc(s.own(), func(w Write) bool { return w.After.LastType == typeMigrate }):
@@ -182,9 +182,9 @@ func staysStuck(e *Evidence) Finding {
 	case s.CloudRequests == 0:
 		return unknown("the source has not tried again while the kit waited")
 	}
-	for _, call := range s.Calls {
+	for _, call := range s.toChange() {
 		if call.Identity == e.source() {
-			return breaks("after the restore the source has changed the cloud: %s", call)
+			return breaks("after the restore the source calls the cloud to change it: %s", call)
 		}
 	}
 	return scoped(s)

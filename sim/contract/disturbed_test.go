@@ -83,6 +83,50 @@ func TestJudge_DisturbedWalk_BuildsOnTheUndisturbed(t *testing.T) {
 	}
 }
 
+// A call that the cloud has refused breaks the clauses that forbid to act, and none of those about what becomes of the
+// cloud.
+func TestJudge_RefusedCall_BreaksWhatForbidsToAct(t *testing.T) {
+	t.Parallel()
+	refused := Call{Identity: "x-source", Verb: "delete", Kind: "networks", ID: "n1", Refused: "Unauthorized"}
+	for _, c := range []struct{ walk, step, want string }{
+		{Clean, Create, ""}, {Clean, Reconcile, ""}, {Clean, Migrate, "B1 E3"}, {Clean, AfterMigrate, "B1 B8 E3"},
+		{Clean, ReconcileAgain, "A10 B1 E3"}, {Clean, MigrateAgain, "B1 E3"}, {Clean, DeleteSource, "A11 B1 E3"},
+		{Clean, Restore, "E3"}, {Clean, RestoreAgain, "E3"}, {Clean, ReconcileAfter, "E3"}, {Lost, RestoreLost, ""},
+		{Foreign, Create, "A8"}, {Touched, ChangeStatus, "A3"}, {Deleting, MigrateDeleted, "A9"},
+		{Failed, ReconcileFailed, "A13"}, {Stuck, Thaw, "F1"},
+	} {
+		e := conforming()
+		e.Walks[c.walk].Step(c.step).Refused = []Call{refused}
+		checkNamed(t, c.walk+" "+c.step, e, c.want, "delete networks/n1 (refused: Unauthorized)")
+	}
+	attempt := inCloud
+	attempt.Took = false
+	for step, want := range map[string]string{Restore: "D2", AfterMigrate: "B8", Create: ""} {
+		e := conforming()
+		s := e.Walks[Clean].Step(step)
+		s.Writes = append([]Write{attempt}, s.Writes...)
+		checkNamed(t, "a write in "+step, e, want, "post /networks in the cloud")
+	}
+}
+
+// checkNamed fails the test if a record does not break these clauses and no others, each with the reason.
+func checkNamed(t *testing.T, name string, e *Evidence, want, reason string) {
+	t.Helper()
+	var named []string
+	for _, clause := range Clauses() {
+		f := Judge(e, []Clause{clause}).Findings[clause.ID]
+		if f.Outcome != NonConformant {
+			continue
+		}
+		if named = append(named, clause.ID); !strings.Contains(f.Reason, reason) {
+			t.Errorf("%s: %s says %q, want %q", name, clause.ID, f.Reason, reason)
+		}
+	}
+	if got := strings.Join(named, " "); got != want {
+		t.Errorf("%s: %q are named, want %q", name, got, want)
+	}
+}
+
 func withoutCalls(e *Evidence) {
 	for _, s := range e.Walks[Clean].Steps {
 		s.Calls = nil

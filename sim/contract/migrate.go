@@ -12,8 +12,8 @@ var moving = []string{Migrate, AfterMigrate, ReconcileAgain, MigrateAgain, Delet
 
 func cloudStays(e *Evidence) Finding {
 	for _, s := range e.tried(moving...) {
-		if len(s.Calls) > 0 {
-			return breaks("%s: %s", s.Name, list(s.Calls))
+		if f := s.acts(); f != nil {
+			return *f
 		}
 	}
 	if none := e.external(moving...); none != nil {
@@ -125,7 +125,7 @@ func silentAfterwards(e *Evidence) Finding {
 		writes = append(writes, s.Writes...)
 	}
 	for i, w := range writes {
-		if !w.Took {
+		if !w.Took && !w.Cloud { // a call of the cloud was made, refused or not
 			continue
 		}
 		if success != nil {
@@ -151,8 +151,8 @@ func silentAfterwards(e *Evidence) Finding {
 		return *missing
 	case success == nil:
 		return unknown("no write of Migrate/Succeeded was seen")
-	case len(steps[1].Calls) > 0:
-		return breaks("after Migrate/Succeeded: %s", list(steps[1].Calls))
+	case steps[1].acts() != nil:
+		return *steps[1].acts()
 	}
 	return scoped(steps...)
 }

@@ -153,8 +153,11 @@ type Step struct {
 	Writes []Write
 	// Calls that changed the cloud, for this object.
 	Calls []Call
-	// Unscoped are calls that changed the cloud at the same time, and may be for this object or for another: they do not
-	// say for which shoot they are, or its Infrastructure was in work.
+	// Refused are calls for this object that the cloud has refused, and that would have changed it. Those of an older epoch
+	// are not among them: an extension says its epoch so that they are refused.
+	Refused []Call `json:",omitempty"`
+	// Unscoped are calls that changed the cloud or were refused at the same time, and may be for this object or for
+	// another: they do not say for which shoot they are, or its Infrastructure was in work.
 	Unscoped int
 	// CloudRequests counts all requests to the cloud for this object, those that only read included.
 	CloudRequests int
@@ -242,20 +245,34 @@ func (w Write) way() string {
 	return w.String()
 }
 
-// Call is a call that has changed the cloud.
+// Call is a call that has changed the cloud, or was refused.
 type Call struct {
 	Identity string // whose it was
 	Verb     string
 	Kind     string
 	ID       string
-	Before   bool // there was something of the id before it
-	After    bool // there is something of the id after it
+	Before   bool   // there was something of the id before it
+	After    bool   // there is something of the id after it
+	Refused  string `json:",omitempty"` // the code with which it was refused; empty if it was carried out
 }
 
 // String is the call in a few words.
-func (c Call) String() string { return c.Verb + " " + c.Kind + "/" + c.ID }
+func (c Call) String() string {
+	text := c.Verb + " " + c.Kind
+	if c.ID != "" { // what would be created has none
+		text += "/" + c.ID
+	}
+	return text + c.refusal()
+}
 
-func (c Call) way() string { return c.Verb + " " + c.Kind }
+func (c Call) way() string { return c.Verb + " " + c.Kind + c.refusal() }
+
+func (c Call) refusal() string {
+	if c.Refused == "" {
+		return ""
+	}
+	return " (refused: " + c.Refused + ")"
+}
 
 // Snapshot is what an object says at a moment.
 type Snapshot struct {

@@ -158,8 +158,8 @@ func ignoresOthers(e *Evidence) Finding {
 			return breaks("it has answered an object of another type: %s", w)
 		}
 	}
-	if len(s.Calls) > 0 {
-		return breaks("for an object of another type it has changed the cloud: %s", list(s.Calls))
+	if f := s.acts(); f != nil {
+		return *f
 	}
 	if _, missing := e.steps(Create); missing != nil {
 		return *missing // who reconciles nothing ignores no type
@@ -178,10 +178,28 @@ func leavesAlone(e *Evidence) Finding {
 	return quiet(s)
 }
 
+// verbDelete is that of a call that deletes something in the cloud.
+const verbDelete = "delete"
+
+// toChange are the calls that have changed the cloud, and those that it has refused.
+func (s *Step) toChange() []Call { return slices.Concat(s.Calls, s.Refused) }
+
+// acts breaks a clause by which the extension does nothing in the cloud; nil if it has not tried to. What the cloud has
+// refused counts, too: it may carry it out another time, and only the simulated one knows which seed has the shoot.
+// Clauses about what becomes of the cloud look at Calls instead: who creates what is there already, and takes it over
+// after the refusal, keeps those.
+func (s *Step) acts() *Finding {
+	calls := s.toChange()
+	if len(calls) == 0 {
+		return nil
+	}
+	return new(breaks("%s: it calls the cloud to change it: %s", s.Name, list(calls)))
+}
+
 // quiet says whether nothing was written but that requests and finalizers were taken off.
 func quiet(s *Step) Finding {
-	if len(s.Calls) > 0 {
-		return breaks("%s: it has changed the cloud: %s", s.Name, s.Calls[0])
+	if f := s.acts(); f != nil {
+		return *f
 	}
 	if others := s.others(); len(others) > 0 {
 		return breaks("%s: it has written: %s", s.Name, list(others))
@@ -208,8 +226,8 @@ func goesAtOnce(e *Evidence) Finding {
 		return breaks("the object is not gone: %s", lack(s.Missing))
 	case missing != nil:
 		return *missing
-	case len(s.Calls) > 0:
-		return breaks("it has changed the cloud: %s", s.Calls[0])
+	case s.acts() != nil:
+		return *s.acts()
 	}
 	return scoped(s)
 }

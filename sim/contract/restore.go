@@ -81,7 +81,7 @@ func finalizerFirst(e *Evidence) Finding {
 	for _, s := range e.tried(Restore) {
 		for _, w := range s.Writes {
 			switch {
-			case w.Cloud && w.Took && !has:
+			case w.Cloud && !has: // refused or not: it was called
 				return breaks("%s came before the finalizer", w)
 			case w.Own && w.After != nil:
 				has = has || len(w.After.Finalizers) > 0
@@ -232,8 +232,9 @@ func sourceNeverDeletes(e *Evidence) Finding {
 	source := e.source()
 	fromMigrate := slices.Concat(moving, onDestination)
 	for _, s := range e.tried(fromMigrate...) {
-		for _, call := range s.Calls {
-			if call.Identity == source && call.Before && !call.After {
+		for _, call := range s.toChange() {
+			deletes := call.Before && !call.After || call.Refused != "" && call.Verb == verbDelete
+			if call.Identity == source && deletes {
 				return breaks("%s: %s", s.Name, call)
 			}
 		}

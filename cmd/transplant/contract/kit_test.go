@@ -443,6 +443,32 @@ func TestAccount_CallOfNobody_IsCounted(t *testing.T) {
 	}
 }
 
+// A call that the cloud has refused is kept, but for one of an older epoch, which was sent to be refused.
+func TestAccount_RefusedCall_IsKept(t *testing.T) {
+	t.Parallel()
+	u, at := universeOn(t, contract.Clean)
+	var entries ledgerOf
+	for i, c := range []struct{ shoot, outcome string }{{u.namespace, "Unauthorized"}, {u.namespace, "StaleEpoch"},
+		{u.namespace, "DependencyViolation"}, {u.namespace, cloud.OutcomeReplayed}, {"other", "Unauthorized"},
+		{"", "NotFound"}} {
+		entries = append(entries, cloud.LedgerEntry{Seq: int64(i + 1), Identity: at.actor, Verb: cloud.VerbDelete,
+			Kind: cloud.KindNetworks, ID: "n1", Scope: cloud.Scope{Shoot: c.shoot}, Outcome: c.outcome})
+	}
+	u.observer = ledger{cloudBehind(t, entries)}
+	s := &contract.Step{}
+	if err := u.account(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	call := contract.Call{Identity: at.actor, Verb: "delete", Kind: "networks", ID: "n1"}
+	var want []contract.Call
+	for _, call.Refused = range []string{"Unauthorized", "DependencyViolation"} {
+		want = append(want, call)
+	}
+	if diff := gocmp.Diff(want, s.Refused); diff != "" || len(s.Calls) > 0 || s.Unscoped != 1 {
+		t.Errorf("carried out: %v, of nobody: %d, refused (-want +got):\n%s", s.Calls, s.Unscoped, diff)
+	}
+}
+
 // What was seen after the object has left the source is of its last step there, before its Infrastructure moves.
 func TestArriveBase_LateCall_IsOfTheLastStep(t *testing.T) {
 	t.Parallel()
@@ -622,6 +648,54 @@ func TestAfterwards_WaitsUntilItIsQuiet(t *testing.T) {
 	})
 }
 
+// askCloud reads the cloud for the object, as its extension, and says whether the cloud was asked.
+func askCloud(u *universe, at *side) (passes bool) {
+	r := httptest.NewRequest(http.MethodGet, "/networks", nil)
+	r.Header.Set(cloud.HeaderShoot, u.namespace)
+	tap.ToCloud{Tap: at.tap}.Start().Serve(nil, &requests.Exchange{W: httptest.NewRecorder(), R: r},
+		func(*requests.Exchange) { passes = true })
+	return passes
+}
+
+// The cloud refuses what it has refused until the deletion is asked for: what succeeds before would be deleted in
+// another state than that of its error. The deletion of what an object needs changes nothing for that object.
+func TestRemove_RefusingCloud_WorksAfterTheDeletion(t *testing.T) {
+	t.Parallel()
+	for _, isBase := range []bool{false, true} {
+		u, at := universeOn(t, contract.Refused)
+		u.isBase = isBase
+		object, err := u.object(constants.GardenerOperationRestore)
+		if err == nil {
+			object.SetFinalizers([]string{"x/y"})
+			err = at.client.Create(t.Context(), object)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		at.tap.Refuse(u.namespace, true)
+		asked := 0
+		at.client = interceptor.NewClient(at.client, interceptor.Funcs{
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, all ...client.PatchOption) error {
+				if asked++; askCloud(u, at) {
+					t.Error("the cloud works before the deletion is confirmed")
+				}
+				return c.Patch(ctx, o, p, all...)
+			},
+			Delete: func(ctx context.Context, c client.WithWatch, o client.Object, all ...client.DeleteOption) error {
+				if asked++; askCloud(u, at) {
+					t.Error("the cloud works before the deletion is asked for")
+				}
+				return c.Delete(ctx, o, all...)
+			}})
+		if _, err := (asking{u}).remove(t.Context(), at); err != nil || asked != 2 {
+			t.Fatalf("%d requests: %v", asked, err)
+		}
+		if works := askCloud(u, at); works == isBase {
+			t.Errorf("of what an object needs: %t, and the cloud works: %t", isBase, works)
+		}
+	}
+}
+
 // An object that has not asked the cloud is not waited for, whatever its Infrastructure has asked.
 func TestThaw_ObjectWithoutCloud_IsNotWaitedFor(t *testing.T) {
 	t.Parallel()
@@ -629,10 +703,7 @@ func TestThaw_ObjectWithoutCloud_IsNotWaitedFor(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			u, at := universeOn(t, contract.Stuck)
 			u.walk.Steps = []*contract.Step{{Name: contract.CreateStuck, CloudRequests: asked}}
-			r := httptest.NewRequest(http.MethodGet, "/networks", nil)
-			r.Header.Set(cloud.HeaderShoot, u.namespace) // of the Infrastructure, before
-			tap.ToCloud{Tap: at.tap}.Start().Serve(nil, &requests.Exchange{W: httptest.NewRecorder(), R: r},
-				func(*requests.Exchange) {})
+			askCloud(u, at) // for the Infrastructure, before
 			began := time.Now()
 			if _, err := (asking{u}).thaw(t.Context(), at); err != nil {
 				t.Fatal(err)

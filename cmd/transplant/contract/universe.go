@@ -329,11 +329,17 @@ func (u *universe) account(ctx context.Context, s *contract.Step) error {
 	for _, entry := range entries {
 		u.seen = entry.Seq
 		ours := slices.ContainsFunc(u.sides, func(one *side) bool { return one.actor == entry.Identity })
+		call := contract.Call{Identity: entry.Identity, Verb: entry.Verb, Kind: entry.Kind, ID: entry.ID,
+			Before: entry.Before != "", After: entry.After != ""}
+		if !entry.Took() && entry.Outcome != cloud.OutcomeReplayed {
+			call.Refused = entry.Outcome
+		}
 		switch {
-		case !ours || !entry.Took() || entry.Before == entry.After:
+		case !ours, call.Refused == string(cloud.CodeStaleEpoch), call.Refused == "" && entry.Before == entry.After:
+		case u.isFor(entry) && call.Refused != "":
+			s.Refused = append(s.Refused, call)
 		case u.isFor(entry):
-			s.Calls = append(s.Calls, contract.Call{Identity: entry.Identity, Verb: entry.Verb, Kind: entry.Kind, ID: entry.ID,
-				Before: entry.Before != "", After: entry.After != ""})
+			s.Calls = append(s.Calls, call)
 		case entry.Shoot == "" && !u.isOthersBucket(entry):
 			s.Unscoped++
 		}
