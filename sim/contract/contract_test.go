@@ -281,6 +281,48 @@ func TestJudge_NothingSeen_IsUnknown(t *testing.T) {
 	}
 }
 
+// An object with fewer writes than the undisturbed one has come to its last point only if another shows that their
+// number varies.
+func TestAcceptShortages_CountsIfAnotherEndsSo(t *testing.T) {
+	t.Parallel()
+	short := Crash{Step: Migrate, Writes: 4, Missed: true, Ended: true, Passed: 3}
+	with := func(change func(*Crash)) []Crash {
+		c := short
+		change(&c)
+		return []Crash{c}
+	}
+	for name, c := range map[string]struct {
+		crash  Crash
+		others []Crash
+		walk   int // writes of the migrate of another object
+		want   bool
+	}{
+		"another point":     {short, with(func(c *Crash) { c.Writes, c.Missed = 3, false }), 4, true},
+		"the same point":    {short, with(func(*Crash) {}), 4, false},
+		"another step":      {short, with(func(c *Crash) { c.Step, c.Writes = Restore, 3 }), 4, false},
+		"another count":     {short, with(func(c *Crash) { c.Writes, c.Passed = 2, 2 }), 4, false},
+		"one that goes on":  {short, with(func(c *Crash) { c.Writes, c.Ended = 3, false }), 4, false},
+		"none":              {short, nil, 4, false},
+		"undisturbed":       {short, nil, 3, true},
+		"no answer":         {with(func(c *Crash) { c.Ended = false })[0], nil, 3, false},
+		"undisturbed, last": {with(func(c *Crash) { c.Step = Restore })[0], nil, 3, false},
+	} {
+		e := conforming()
+		e.Crashes = append([]Crash{c.crash}, c.others...)
+		for _, s := range []*Step{e.Walks[Back].Step(Migrate), e.Walks[Back].Step(Restore)} {
+			s.Writes = slices.Repeat([]Write{inCloud}, c.walk)
+		}
+		for _, walk := range []string{Clean, Early, Lost, Refused, Bare, Deleting} {
+			if s := e.Walks[walk].Step(Migrate); s != nil {
+				s.Writes = slices.Repeat([]Write{inCloud}, 4)
+			}
+		}
+		if e.AcceptShortages(); e.Crashes[0].Missed == c.want {
+			t.Errorf("%s: it is taken for tried: %t", name, !e.Crashes[0].Missed)
+		}
+	}
+}
+
 // What was seen of the crash points of one step decides by itself; only what differs alone breaks the clause.
 func TestSurvivesCrashes_Points(t *testing.T) {
 	t.Parallel()

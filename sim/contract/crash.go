@@ -17,6 +17,10 @@ type Crash struct {
 	Alone bool
 	// Missed says that the extension never came to a further write, so that nothing was interrupted.
 	Missed bool
+	// Ended says that the object had its answer before the crash and made no write for a while. Passed is how many it had
+	// made.
+	Ended  bool
+	Passed int
 }
 
 // CrashSteps are the steps in which extensions are killed.
@@ -27,6 +31,33 @@ const ByCrashes = "B17"
 
 // Point names the crash point.
 func (c Crash) Point() string { return fmt.Sprintf("%s after write %d", c.Step, c.Writes) }
+
+// AcceptShortages takes points for tried at which the object has ended with fewer writes than the undisturbed one, if
+// another object has ended the step with as many: then their number varies, and the crash was after all of them.
+func (e *Evidence) AcceptShortages() {
+	for i := range e.Crashes {
+		if c := &e.Crashes[i]; c.Missed && c.Ended && e.endsAs(*c) {
+			c.Missed = false
+		}
+	}
+}
+
+// endsAs says whether another object has ended the step with as many writes: that of another point, or one with nothing
+// in its way up to the end of the step.
+func (e *Evidence) endsAs(c Crash) bool {
+	if slices.ContainsFunc(e.Crashes, func(o Crash) bool {
+		return o.Step == c.Step && o.Writes != c.Writes && o.Ended && o.Passed == c.Passed
+	}) {
+		return true
+	}
+	if c.Step != Create && c.Step != Migrate {
+		return false // what comes before differs
+	}
+	return slices.ContainsFunc(createdAlike, func(walk string) bool {
+		s := e.Walks[walk].Step(c.Step)
+		return s != nil && s.Missing == "" && s.Written() == c.Passed
+	})
+}
 
 // survivesCrashes judges what was tried alone, where a point differs. Each step counts by itself; a break first.
 func survivesCrashes(e *Evidence) Finding {

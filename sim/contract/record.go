@@ -153,8 +153,8 @@ type Step struct {
 	Writes []Write
 	// Calls that changed the cloud, for this object.
 	Calls []Call
-	// Refused are calls for this object that the cloud has refused, and that would have changed it. Those of an older epoch
-	// are not among them: an extension says its epoch so that they are refused.
+	// Refused are calls for this object that the cloud has refused, and that would have changed it. Those of an older
+	// epoch are not among them: an extension says its epoch so that they are refused.
 	Refused []Call `json:",omitempty"`
 	// Unscoped are calls that changed the cloud or were refused at the same time, and may be for this object or for
 	// another: they do not say for which shoot they are, or its Infrastructure was in work.
@@ -175,6 +175,17 @@ type Step struct {
 	Took    time.Duration
 	// Missing is what was still missing when nobody waited any longer; empty if the extension has answered.
 	Missing string
+}
+
+// Written counts the writes that were carried out.
+func (s *Step) Written() int {
+	n := 0
+	for _, w := range s.Writes {
+		if w.Took {
+			n++
+		}
+	}
+	return n
 }
 
 // Item is an object in the namespace of a shoot.

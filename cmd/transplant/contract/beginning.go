@@ -27,12 +27,23 @@ const (
 )
 
 // whileItBegins does something with the extension. If the extension brings none of its first objects to its end, that
-// is ended, and the error is a *diagnosis.NeverUpError.
-func (k *kit) whileItBegins(ctx context.Context, do func(context.Context, *kit) error) error {
+// is ended, and the error is a *diagnosis.NeverUpError. If what is done may have no object that is to succeed, makeOne
+// makes one before that; else it is nil.
+func (k *kit) whileItBegins(ctx context.Context, makeOne func(context.Context) error,
+	do func(context.Context, *kit) error) error {
 	watched, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		if f := k.awaitBeginning(watched); f != nil {
+		f := k.awaitBeginning(watched)
+		if f != nil && makeOne != nil {
+			watching.Go(func() {
+				if err := makeOne(watched); err != nil {
+					cancel(fmt.Errorf("make an undisturbed object: %w", err))
+				}
+			})
+			f = k.awaitBeginning(watched)
+		}
+		if f != nil {
 			cancel(&diagnosis.NeverUpError{Findings: []diagnosis.Finding{*f}})
 		}
 	})

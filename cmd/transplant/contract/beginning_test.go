@@ -75,7 +75,7 @@ func TestWhileItBegins_NoSuccess_IsAnError(t *testing.T) {
 			if err := at.objects["Network"].take(t.Context(), watch.Added, object, nil); err != nil {
 				t.Fatal(err)
 			}
-			err := u.whileItBegins(t.Context(), func(ctx context.Context, _ *kit) error { return sleep(ctx, 3*beginWait) })
+			err := u.whileItBegins(t.Context(), nil, func(ctx context.Context, _ *kit) error { return sleep(ctx, 3*beginWait) })
 			never := (*diagnosis.NeverUpError)(nil)
 			switch {
 			case c.want == "" && err != nil:
@@ -107,7 +107,7 @@ func TestWhileItBegins_StateChanges_BeginsAgain(t *testing.T) {
 		show(beginWait-time.Second, "1", "Processing")
 		show(2*beginWait, "2", "Error")
 		began := time.Now()
-		err := u.whileItBegins(t.Context(), func(ctx context.Context, _ *kit) error { return sleep(ctx, 9*beginWait) })
+		err := u.whileItBegins(t.Context(), nil, func(ctx context.Context, _ *kit) error { return sleep(ctx, 9*beginWait) })
 		if took := time.Since(began); err == nil || took < 3*beginWait || took > 4*beginWait {
 			t.Errorf("ended after %s: %v", took, err)
 		}
@@ -121,7 +121,7 @@ func TestWhileItBegins_NoObject_IsNotLate(t *testing.T) {
 		u, at := universeOn(t, contract.Clean)
 		at.config = &rest.Config{Host: "http://seed.test", Transport: noCloud{}}
 		failed := errors.New("no namespace")
-		if err := u.whileItBegins(t.Context(), func(ctx context.Context, _ *kit) error {
+		if err := u.whileItBegins(t.Context(), nil, func(ctx context.Context, _ *kit) error {
 			if err := sleep(ctx, 3*beginWait); err != nil {
 				return err
 			}
@@ -130,4 +130,46 @@ func TestWhileItBegins_NoObject_IsNotLate(t *testing.T) {
 			t.Errorf("%v, want %v", err, failed)
 		}
 	})
+}
+
+// What has no object that is to succeed gets one when all have failed. Whether that one succeeds shows whether the
+// extension works.
+func TestWhileItBegins_NothingIsToSucceed_MakesOne(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		last string // operation of the undisturbed object
+		made error
+		want string // in the error; empty for none
+	}{
+		"it succeeds":   {"Succeeded", nil, ""},
+		"it fails, too": {"Error", nil, "the extension x goes on failing on seed " + sourceName},
+		"none is made":  {"Error", errors.New("no namespace"), "make an undisturbed object: no namespace"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			u, at := universeOn(t, contract.NoSeed)
+			at.config = &rest.Config{Host: "http://seed.test", Transport: noCloud{}}
+			show := func(name, state string) {
+				object := versionOf("1", "reconcile")
+				object.SetName(name)
+				object.Object["status"] = map[string]any{"lastOperation": map[string]any{"type": "Create", "state": state},
+					"lastError": map[string]any{"description": strings.TrimSuffix(state, "Succeeded")}}
+				if err := at.objects["Network"].take(t.Context(), watch.Added, object, nil); err != nil {
+					t.Error(err)
+				}
+			}
+			show("o", "Error")
+			var after time.Duration
+			began := time.Now()
+			err := u.whileItBegins(t.Context(), func(context.Context) error {
+				after = time.Since(began)
+				show("begins", c.last)
+				return c.made
+			}, func(ctx context.Context, _ *kit) error { return sleep(ctx, 4*beginWait) })
+			took := time.Since(began)
+			if after < beginWait || after > 2*beginWait || c.want != "" && took >= 4*beginWait ||
+				c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%s: made after %s, ended after %s: %v, want %q", name, after, took, err, c.want)
+			}
+		})
+	}
 }

@@ -29,9 +29,10 @@ type point struct {
 	operation string // one of contract.CrashSteps
 	writes    int
 	gate      *tap.Gate
-	failed    string // why the object never came to the step
-	last      bool   // after all writes: the undisturbed step has made no more
-	ended     bool   // it is the last, and the step had its answer before the crash
+	failed    string    // why the object never came to the step
+	last      bool      // after all writes: the undisturbed step has made no more
+	over      time.Time // when the object was seen with its answer and all its writes
+	ended     bool      // it was left so, and made no more writes until the crash
 }
 
 // crashAll tries all crash points of all kinds. For each number n of writes that an undisturbed step has made, an
@@ -46,7 +47,7 @@ func (k *kit) crashAll(ctx context.Context, subjects []subject, all []*contract.
 			if _, reached := all[i].CleanFinal(step); !reached || !slices.Contains(all[i].CrashSteps, step) {
 				continue // nothing to compare with
 			}
-			for n := range took(all[i].Walks[contract.Undisturbed(step)].Step(step)) + 1 {
+			for n := range all[i].Walks[contract.Undisturbed(step)].Step(step).Written() + 1 {
 				points = append(points, k.newPoint(s, i, step, n, "crash"))
 			}
 		}
@@ -76,17 +77,6 @@ func (k *kit) crashedIn(step string) *side {
 		return k.destination()
 	}
 	return k.source()
-}
-
-// took counts the writes that were carried out.
-func took(s *contract.Step) int {
-	n := 0
-	for _, w := range s.Writes {
-		if w.Took {
-			n++
-		}
-	}
-	return n
 }
 
 func (k *kit) newPoint(s subject, of int, step string, writes int, name string) *point {
@@ -119,13 +109,16 @@ func (k *kit) confirm(ctx context.Context, step string, subjects []subject, all 
 // crashError, and then none of the points is in the evidence.
 func (k *kit) batch(ctx context.Context, step string, points []*point, all []*contract.Evidence) error {
 	for _, p := range points {
-		p.last = p.writes >= took(all[p.of].Walks[contract.Undisturbed(step)].Step(step))
+		p.last = p.writes >= all[p.of].Walks[contract.Undisturbed(step)].Step(step).Written()
 	}
 	if err := k.interrupt(ctx, step, points); err != nil {
 		return &crashError{fmt.Errorf("crashes in %s: %w", step, err)}
 	}
 	for _, p := range points {
 		all[p.of].Crashes = append(all[p.of].Crashes, p.crash())
+	}
+	for _, e := range all {
+		e.AcceptShortages()
 	}
 	return nil
 }
@@ -151,6 +144,9 @@ func (k *kit) interrupt(ctx context.Context, step string, points []*point) error
 	}
 	if err := each(ctx, points, func(ctx context.Context, p *point) error { return p.awaitGate(ctx, at) }); err != nil {
 		return err
+	}
+	for _, p := range points {
+		p.lookBefore()
 	}
 	restarted, err := k.kill(ctx, at)
 	if err != nil {
@@ -181,7 +177,7 @@ func (p *point) crash() contract.Crash {
 		return c
 	}
 	passed, refused := p.gate.Counts()
-	c.Missed = refused == 0 && passed < p.writes && !p.ended
+	c.Missed, c.Ended, c.Passed = refused == 0 && passed < p.writes, p.ended, passed
 	var was *contract.Step
 	if p.operation != contract.Create {
 		was = p.walk.Steps[0]
@@ -241,7 +237,7 @@ func (p *point) prepare(ctx context.Context) error {
 const gateWait = 20 * time.Second
 
 // awaitGate waits until a write was refused, or the extension has nothing more to do. What was answered may have needed
-// a write less than the undisturbed one, such as one about progress: that is after all writes, too.
+// a write less than the undisturbed one, such as one about progress: that may be after all writes, too.
 func (p *point) awaitGate(ctx context.Context, at *side) error {
 	if p.failed != "" {
 		return nil
@@ -251,16 +247,28 @@ func (p *point) awaitGate(ctx context.Context, at *side) error {
 		passed, refused := p.gate.Counts()
 		latest, _ := at.objects[p.kind.Name].see(p.key())
 		answered := latest.object != nil && p.answered()(latest) == nil
+		if answered && refused == 0 && (passed >= p.writes || p.last && passed != before) {
+			p.over = time.Now()
+		}
 		if refused > 0 || answered && passed >= p.writes || time.Now().After(until) {
 			return nil
 		}
 		if answered && p.last && passed != before { // and quiet from then on
-			p.ended, before, until = true, passed, time.Now().Add(p.quiet)
+			before, until = passed, p.over.Add(p.quiet)
 		}
 		if err := sleep(ctx, poll); err != nil {
 			return err
 		}
 	}
+}
+
+// lookBefore the crash whether the object has come to the end of its step.
+func (p *point) lookBefore() {
+	if p.failed != "" {
+		return
+	}
+	_, refused := p.gate.Counts()
+	p.ended = refused == 0 && !p.over.IsZero() && time.Since(p.over) >= p.quiet
 }
 
 // answered is what the gardenlet waits for.

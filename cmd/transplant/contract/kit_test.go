@@ -207,8 +207,8 @@ func TestPoint_NotPrepared_IsMissed(t *testing.T) {
 	}
 }
 
-// What was answered with a write less than the undisturbed object is at the point after all writes, and at no other.
-func TestAwaitGate_AnsweredWithFewerWrites_IsAfterAll(t *testing.T) {
+// What was answered with a write less than the undisturbed object may be after all writes, if that is its point.
+func TestAwaitGate_AnsweredWithFewerWrites_HasEnded(t *testing.T) {
 	t.Parallel()
 	for _, last := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -225,9 +225,44 @@ func TestAwaitGate_AnsweredWithFewerWrites_IsAfterAll(t *testing.T) {
 			if err := p.awaitGate(t.Context(), at); err != nil || time.Since(began) < quietTime {
 				t.Errorf("it waits %s for another write: %v", time.Since(began), err)
 			}
+			p.lookBefore()
 			p.walk.Steps = []*contract.Step{{Name: contract.Create}, {Name: contract.Delete}}
-			if got := p.crash(); got.Missed == last {
-				t.Errorf("after all writes: %t, and missed: %t", last, got.Missed)
+			if got := p.crash(); !got.Missed || got.Ended != last || got.Passed != 1 {
+				t.Errorf("after all writes: %t, and it is %+v", last, got)
+			}
+		})
+	}
+}
+
+// A point is at the end of its step if the object makes no write for a while after its answer.
+func TestLookBefore_WritesUntilTheCrash_HasNotEnded(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		after     time.Duration // the crash
+		goesOn    bool
+		wantEnded bool
+	}{
+		"quiet": {quietTime, false, true}, "goes on": {quietTime, true, false}, "at once": {0, false, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			u, at := universeOn(t, "crash")
+			u.quiet, u.made = quietTime, true
+			p := &point{universe: u, operation: contract.Delete, writes: 1, gate: at.tap.Limit(u.namespace, 1)}
+			object := versionOf("1", "")
+			object.SetNamespace(u.namespace)
+			object.SetName(u.objectName())
+			if err := at.objects["Network"].take(t.Context(), watch.Deleted, object, nil); err != nil || !writes(u, at) {
+				t.Fatalf("the write does not pass: %v", err)
+			}
+			if err := p.awaitGate(t.Context(), at); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(c.after)
+			if c.goesOn && writes(u, at) {
+				t.Fatal("a write passes that is one too many")
+			}
+			if p.lookBefore(); p.ended != c.wantEnded {
+				t.Errorf("%s: it has ended: %t", name, p.ended)
 			}
 		})
 	}
@@ -675,7 +710,8 @@ func TestRemove_RefusingCloud_WorksAfterTheDeletion(t *testing.T) {
 		at.tap.Refuse(u.namespace, true)
 		asked := 0
 		at.client = interceptor.NewClient(at.client, interceptor.Funcs{
-			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, all ...client.PatchOption) error {
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch,
+				all ...client.PatchOption) error {
 				if asked++; askCloud(u, at) {
 					t.Error("the cloud works before the deletion is confirmed")
 				}

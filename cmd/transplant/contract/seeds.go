@@ -55,11 +55,7 @@ func (o *options) onSeeds(ctx context.Context, e *environment.Environment, subje
 		return err
 	}
 	progress("trying %d kinds", len(subjects))
-	if o.replayed == nil {
-		err = k.whileItBegins(ctx, do)
-	} else { // a plan may have nothing that succeeds
-		err = do(ctx, k)
-	}
+	err = k.whileItBegins(ctx, o.undisturbed(k, subjects[0]), do)
 	progress("done")
 	return err
 }
@@ -84,6 +80,16 @@ func (o *options) start(ctx context.Context, e *environment.Environment, dir run
 
 // stopTimeout bounds the end of the seeds.
 const stopTimeout = 2 * time.Minute
+
+// undisturbed makes an object for a plan, which may have none that is to succeed. It is nil for a whole run.
+func (o *options) undisturbed(k *kit, s subject) func(context.Context) error {
+	if o.replayed == nil {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		return k.newWalk(s, contract.Clean, "begins").walkThrough(ctx, contract.WalkSteps[contract.Clean][:1])
+	}
+}
 
 // most landscapes of this command at once.
 const most = 9
