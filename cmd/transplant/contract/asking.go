@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
@@ -146,12 +147,19 @@ func (u waiting) readyOrError(v version) error {
 	return err
 }
 
-// remove the object. The cloud that has refused something works again when the deletion is asked for, and not before:
-// an operation that succeeds in between would leave no error to delete from.
-func (u asking) remove(ctx context.Context, at *side) (int64, error) {
-	if !u.isBase { // what the cloud refuses is for the object that needs it
-		defer at.tap.Refuse(u.namespace, false)
+// removeRefused removes an object that the cloud refuses something for. It works again when what has begun before the
+// deletion has come to its end, too: an operation that still succeeds would leave no error to delete from.
+func (u asking) removeRefused(ctx context.Context, at *side) (int64, error) {
+	defer at.tap.Refuse(u.namespace, false)
+	from, err := u.remove(ctx, at)
+	if err != nil {
+		return 0, err
 	}
+	return from, sleep(ctx, u.quiet)
+}
+
+// remove the object.
+func (u asking) remove(ctx context.Context, at *side) (int64, error) {
 	from, err := u.patch(ctx, at, map[string]any{"metadata": map[string]any{"annotations": map[string]any{
 		constants.ConfirmationDeletion: constants.LabelTrue, constants.GardenerTimestamp: timestamp(),
 	}}}, "")
@@ -165,6 +173,23 @@ func (u asking) remove(ctx context.Context, at *side) (int64, error) {
 		return 0, fmt.Errorf("delete the object: %w", err)
 	}
 	return from, nil
+}
+
+// clear removes what is left of the object on both seeds, for good and with its finalizers: nobody looks at it any more.
+// What fails is tried again and again, and other objects would wait for that.
+func (u *universe) clear(ctx context.Context) error {
+	for _, at := range u.sides {
+		left := u.empty()
+		err := at.client.Patch(ctx, left, client.RawPatch(types.MergePatchType,
+			[]byte(`{"metadata":{"finalizers":null}}`)), fieldOwner)
+		if err == nil {
+			err = at.client.Delete(ctx, left)
+		}
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("remove the object of %s from %s: %w", u.namespace, at.name, err)
+		}
+	}
+	return nil
 }
 
 // taking is what a gardenlet takes along when a shoot moves.

@@ -205,8 +205,10 @@ func (k *kit) awaitReturn(ctx context.Context, at *side, points []*point) error 
 		}
 		create := p.plan(contract.Create)
 		create.wait += returnWait * time.Duration(p.multiplier)
-		_, err := p.take(ctx, at, create)
-		return err
+		if _, err := p.take(ctx, at, create); err != nil {
+			return err
+		}
+		return p.clear(ctx)
 	})
 }
 
@@ -287,8 +289,11 @@ func (p *point) finish(ctx context.Context, at *side) error {
 	if p.failed != "" {
 		return nil
 	}
-	_, err := p.take(ctx, at, planned{name: p.operation, ask: nothing, answered: p.answered(), wait: p.settles})
-	return err
+	ask := planned{name: p.operation, ask: nothing, answered: p.answered(), wait: p.settles}
+	if _, err := p.take(ctx, at, ask); err != nil {
+		return err
+	}
+	return p.clear(ctx)
 }
 
 // each does something for all points, several at once.

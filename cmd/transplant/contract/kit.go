@@ -301,6 +301,9 @@ func (k *kit) walkAll(ctx context.Context, attempts []attempt) error {
 				u.compared = contract.Compared(a.walk)
 			}
 			err := u.walkThrough(groupCtx, a.steps)
+			if err == nil {
+				err = u.clear(groupCtx)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			a.of.Walks[a.walk] = u.walk

@@ -692,13 +692,13 @@ func askCloud(u *universe, at *side) (passes bool) {
 	return passes
 }
 
-// The cloud refuses what it has refused until the deletion is asked for: what succeeds before would be deleted in
-// another state than that of its error. The deletion of what an object needs changes nothing for that object.
-func TestRemove_RefusingCloud_WorksAfterTheDeletion(t *testing.T) {
+// The cloud refuses what it has refused until a while after the deletion: an operation that succeeds before, or that is
+// in work by then, would leave no error to delete from.
+func TestDelete_RefusingCloud_WorksAfterTheDeletion(t *testing.T) {
 	t.Parallel()
-	for _, isBase := range []bool{false, true} {
+	synctest.Test(t, func(t *testing.T) {
 		u, at := universeOn(t, contract.Refused)
-		u.isBase = isBase
+		u.quiet, u.made = quietTime, true
 		object, err := u.object(constants.GardenerOperationRestore)
 		if err == nil {
 			object.SetFinalizers([]string{"x/y"})
@@ -708,26 +708,43 @@ func TestRemove_RefusingCloud_WorksAfterTheDeletion(t *testing.T) {
 			t.Fatal(err)
 		}
 		at.tap.Refuse(u.namespace, true)
-		asked := 0
-		at.client = interceptor.NewClient(at.client, interceptor.Funcs{
-			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch,
-				all ...client.PatchOption) error {
-				if asked++; askCloud(u, at) {
-					t.Error("the cloud works before the deletion is confirmed")
-				}
-				return c.Patch(ctx, o, p, all...)
-			},
-			Delete: func(ctx context.Context, c client.WithWatch, o client.Object, all ...client.DeleteOption) error {
-				if asked++; askCloud(u, at) {
-					t.Error("the cloud works before the deletion is asked for")
-				}
-				return c.Delete(ctx, o, all...)
-			}})
-		if _, err := (asking{u}).remove(t.Context(), at); err != nil || asked != 2 {
-			t.Fatalf("%d requests: %v", asked, err)
+		began := time.Now()
+		time.AfterFunc(quietTime-time.Millisecond, func() {
+			there := u.empty()
+			if err := at.client.Get(t.Context(), u.key(), there); err != nil || there.GetDeletionTimestamp() == nil {
+				t.Errorf("it is not deleted: %v", err)
+			}
+			if askCloud(u, at) {
+				t.Error("the cloud works while what was in work before the deletion may still succeed")
+			}
+		})
+		if _, err := u.plan(contract.Delete).ask(t.Context(), at); err != nil || time.Since(began) < quietTime {
+			t.Fatalf("after %s: %v", time.Since(began), err)
 		}
-		if works := askCloud(u, at); works == isBase {
-			t.Errorf("of what an object needs: %t, and the cloud works: %t", isBase, works)
+		if !askCloud(u, at) {
+			t.Error("the cloud does not work again")
+		}
+	})
+}
+
+// Nothing is left of an object that nobody looks at any more, whatever its finalizers wait for.
+func TestClear_FinalizersThatStay_AreTakenOff(t *testing.T) {
+	t.Parallel()
+	u, at := universeOn(t, contract.Stuck)
+	object, err := u.object(constants.GardenerOperationReconcile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object.SetFinalizers([]string{"x/y"})
+	if err := at.client.Create(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time there is none
+		if err := u.clear(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := at.client.Get(t.Context(), u.key(), u.empty()); !apierrors.IsNotFound(err) {
+			t.Errorf("it is still there: %v", err)
 		}
 	}
 }

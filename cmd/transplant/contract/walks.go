@@ -112,7 +112,9 @@ func (u *universe) plan(name string) planned {
 	case contract.DeleteSource:
 		p.ask, p.answered, p.goesOn = asking{u}.remove, gone, true
 	case contract.Delete:
-		p.ask, p.answered = asking{u}.remove, gone
+		if p.ask, p.answered = (asking{u}).remove, gone; u.walk.Name == contract.Refused {
+			p.ask = asking{u}.removeRefused
+		}
 	default:
 		u.planDisturbed(&p, asks)
 	}
