@@ -10,7 +10,7 @@ import (
 )
 
 // rows are those of the tables of docs/contract.md.
-var rows = regexp.MustCompile(`(?m)^\| <a id="clause-[a-z]\d+"></a>([A-Z]\d+) \| (.*?) \|`)
+var rows = regexp.MustCompile(`(?m)^\| <a id="clause-[a-z]\d+"></a>([A-Z]\d+) \| (.*?) \| .*? \| (.*) \|$`)
 
 var links = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 
@@ -29,6 +29,9 @@ func TestClauses_AreThoseOfTheDocument(t *testing.T) {
 	for i, row := range found[:min(len(found), len(all))] {
 		if want := plain.Replace(links.ReplaceAllString(row[2], "$1")); all[i].ID != row[1] || all[i].Text != want {
 			t.Errorf("clause %s is\n%q, and %s of the document\n%q", all[i].ID, all[i].Text, row[1], want)
+		}
+		if says := row[3] == "kit" || strings.HasSuffix(row[3], "; kit"); says != all[i].IsJudged() {
+			t.Errorf("the kit judges %s: %t, and the document has %q", row[1], all[i].IsJudged(), row[3])
 		}
 	}
 }

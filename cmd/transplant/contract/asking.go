@@ -147,8 +147,8 @@ func (u waiting) readyOrError(v version) error {
 	return err
 }
 
-// removeRefused removes an object that the cloud refuses something for. It works again when what has begun before the
-// deletion has come to its end, too: an operation that still succeeds would leave no error to delete from.
+// removeRefused removes an object that the cloud refuses. The cloud works again when what has begun before the deletion
+// has come to its end: an operation that still succeeds would leave no error to delete from.
 func (u asking) removeRefused(ctx context.Context, at *side) (int64, error) {
 	defer at.tap.Refuse(u.namespace, false)
 	from, err := u.remove(ctx, at)
@@ -177,7 +177,7 @@ func (u asking) remove(ctx context.Context, at *side) (int64, error) {
 
 // clear removes what is left of the object on both seeds, for good and with its finalizers: nobody looks at it any more.
 // What fails is tried again and again, and other objects would wait for that.
-func (u *universe) clear(ctx context.Context) error {
+func (u asking) clear(ctx context.Context) error {
 	for _, at := range u.sides {
 		left := u.empty()
 		err := at.client.Patch(ctx, left, client.RawPatch(types.MergePatchType,

@@ -208,7 +208,7 @@ func (k *kit) awaitReturn(ctx context.Context, at *side, points []*point) error 
 		if _, err := p.take(ctx, at, create); err != nil {
 			return err
 		}
-		return p.clear(ctx)
+		return asking{p.universe}.clear(ctx)
 	})
 }
 
@@ -293,7 +293,7 @@ func (p *point) finish(ctx context.Context, at *side) error {
 	if _, err := p.take(ctx, at, ask); err != nil {
 		return err
 	}
-	return p.clear(ctx)
+	return asking{p.universe}.clear(ctx)
 }
 
 // each does something for all points, several at once.

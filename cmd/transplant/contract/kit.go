@@ -302,7 +302,7 @@ func (k *kit) walkAll(ctx context.Context, attempts []attempt) error {
 			}
 			err := u.walkThrough(groupCtx, a.steps)
 			if err == nil {
-				err = u.clear(groupCtx)
+				err = asking{u}.clear(groupCtx)
 			}
 			mu.Lock()
 			defer mu.Unlock()

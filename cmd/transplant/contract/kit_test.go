@@ -740,7 +740,7 @@ func TestClear_FinalizersThatStay_AreTakenOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // the second time there is none
-		if err := u.clear(t.Context()); err != nil {
+		if err := (asking{u}).clear(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if err := at.client.Get(t.Context(), u.key(), u.empty()); !apierrors.IsNotFound(err) {
