@@ -175,7 +175,7 @@ func (u asking) remove(ctx context.Context, at *side) (int64, error) {
 	return from, nil
 }
 
-// clear removes what is left of the object on both seeds, for good and with its finalizers: nobody looks at it any more.
+// clear removes what is left of the object on both seeds, with its finalizers, when nobody looks at it any more.
 // What fails is tried again and again, and other objects would wait for that.
 func (u asking) clear(ctx context.Context) error {
 	for _, at := range u.sides {
