@@ -692,39 +692,45 @@ func askCloud(u *universe, at *side) (passes bool) {
 	return passes
 }
 
-// The cloud refuses what it has refused until a while after the deletion: an operation that succeeds before, or that is
-// in work by then, would leave no error to delete from.
-func TestDelete_RefusingCloud_WorksAfterTheDeletion(t *testing.T) {
+// The cloud goes on refusing until it has refused something after the deletion, or a while after it: an operation that
+// succeeds before, or that is in work by then, would leave no error to delete from.
+func TestDelete_RefusingCloud_WorksAfterTheNextCall(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		u, at := universeOn(t, contract.Refused)
-		u.quiet, u.made = quietTime, true
-		object, err := u.object(constants.GardenerOperationRestore)
-		if err == nil {
-			object.SetFinalizers([]string{"x/y"})
-			err = at.client.Create(t.Context(), object)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		at.tap.Refuse(u.namespace, true)
-		began := time.Now()
-		time.AfterFunc(quietTime-time.Millisecond, func() {
-			there := u.empty()
-			if err := at.client.Get(t.Context(), u.key(), there); err != nil || there.GetDeletionTimestamp() == nil {
-				t.Errorf("it is not deleted: %v", err)
+	for _, calls := range []time.Duration{quietTime / 2, 2 * quietTime} { // after which the extension calls the cloud
+		synctest.Test(t, func(t *testing.T) {
+			u, at := universeOn(t, contract.Refused)
+			u.quiet, u.made = quietTime, true
+			object, err := u.object(constants.GardenerOperationRestore)
+			if err == nil {
+				object.SetFinalizers([]string{"x/y"})
+				err = at.client.Create(t.Context(), object)
 			}
-			if askCloud(u, at) {
-				t.Error("the cloud works while what was in work before the deletion may still succeed")
+			if err != nil {
+				t.Fatal(err)
+			}
+			at.tap.Refuse(u.namespace, true)
+			began := time.Now()
+			time.AfterFunc(calls, func() {
+				there := u.empty()
+				if err := at.client.Get(t.Context(), u.key(), there); err != nil || there.GetDeletionTimestamp() == nil {
+					t.Errorf("it is not deleted: %v", err)
+				}
+				if passes := askCloud(u, at); passes != (calls > quietTime) {
+					t.Errorf("the first call after %s passes: %t", calls, passes)
+				}
+			})
+			if _, err := u.plan(contract.Delete).ask(t.Context(), at); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took < min(calls, quietTime) || took > min(calls, quietTime)+2*poll {
+				t.Errorf("with a call after %s the cloud works again after %s", calls, took)
+			}
+			time.Sleep(calls)
+			if !askCloud(u, at) {
+				t.Error("the cloud does not work again")
 			}
 		})
-		if _, err := u.plan(contract.Delete).ask(t.Context(), at); err != nil || time.Since(began) < quietTime {
-			t.Fatalf("after %s: %v", time.Since(began), err)
-		}
-		if !askCloud(u, at) {
-			t.Error("the cloud does not work again")
-		}
-	})
+	}
 }
 
 // Nothing is left of an object that nobody looks at any more, whatever its finalizers wait for.
