@@ -367,6 +367,9 @@ func (s Snapshot) Succeeded(ofType string) bool {
 	return s.LastType == ofType && s.LastState == succeeded
 }
 
+// Restores says that a restore is in work.
+func (s Snapshot) Restores() bool { return s.LastType == typeRestore && s.LastState == processing }
+
 // Types and states of operations, as in the API.
 const (
 	typeMigrate   = "Migrate"

@@ -114,20 +114,15 @@ func (u asking) thaw(ctx context.Context, at *side) (int64, error) {
 	if stuck := u.walk.Step(contract.CreateStuck); stuck == nil || stuck.CloudRequests == 0 {
 		return 0, nil // what has not asked the cloud does not begin to
 	}
-	return 0, u.awaitCall(ctx, at, before, thawWait*time.Duration(u.multiplier))
-}
-
-// awaitCall waits until there are more requests for the object to the cloud than before, or the time has passed.
-func (u asking) awaitCall(ctx context.Context, at *side, before int, wait time.Duration) error {
-	for until := time.Now().Add(wait); time.Now().Before(until); {
+	for until := time.Now().Add(thawWait * time.Duration(u.multiplier)); time.Now().Before(until); {
 		if _, requests := at.tap.Since(u.namespace, 0); requests > before {
-			return nil
+			break
 		}
 		if err := sleep(ctx, poll); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return 0, nil
 }
 
 // afterwards asks when the extension has had time to see what was changed before.
@@ -152,17 +147,17 @@ func (u waiting) readyOrError(v version) error {
 	return err
 }
 
-// removeRefused removes an object that the cloud refuses. The cloud works again when it has refused one thing more, or
-// nothing was asked for a while: what was in work before the deletion, and succeeds, would leave no error to delete
-// from. Each refusal makes the next attempt come later.
+// removeRefused removes an object that the cloud refuses. Then the cloud works again, but not for a restore that goes
+// on: if it succeeded there would be no error to delete from. The deletion itself is not refused, because an extension
+// that has failed often would try it again too late.
 func (u asking) removeRefused(ctx context.Context, at *side) (int64, error) {
 	defer at.tap.Refuse(u.namespace, false)
 	from, err := u.remove(ctx, at)
 	if err != nil {
 		return 0, err
 	}
-	_, before := at.tap.Since(u.namespace, 0)
-	return from, u.awaitCall(ctx, at, before, u.quiet)
+	at.tap.Relent(u.namespace)
+	return from, sleep(ctx, u.quiet)
 }
 
 // remove the object.

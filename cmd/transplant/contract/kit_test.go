@@ -76,8 +76,8 @@ func universeOn(t *testing.T, name string) (*universe, *side) {
 	return u, at
 }
 
-// writes lets the extension write its object, and says whether that passes.
-func writes(u *universe, at *side) (passes bool) {
+// writes lets the extension write its object, and says whether that passes. The answer may be given.
+func writes(u *universe, at *side, answer ...string) (passes bool) {
 	r := httptest.NewRequest(http.MethodPatch, "/apis/extensions.gardener.cloud/v1alpha1/namespaces/"+u.namespace+
 		"/networks/contract", strings.NewReader("{}"))
 	q := kubeapi.Describe(r)
@@ -92,6 +92,7 @@ func writes(u *universe, at *side) (passes bool) {
 		func(x *requests.Exchange) {
 			passes = true
 			x.W.WriteHeader(http.StatusOK)
+			_, _ = io.WriteString(x.W, strings.Join(answer, ""))
 		})
 	return passes
 }
@@ -692,45 +693,48 @@ func askCloud(u *universe, at *side) (passes bool) {
 	return passes
 }
 
-// The cloud goes on refusing until it has refused something after the deletion, or a while after it: an operation that
-// succeeds before, or that is in work by then, would leave no error to delete from.
-func TestDelete_RefusingCloud_WorksAfterTheNextCall(t *testing.T) {
+// The cloud refuses what it has refused until the deletion is asked for, and then only a restore that goes on.
+func TestDelete_RefusingCloud_RefusesOnlyTheRestore(t *testing.T) {
 	t.Parallel()
-	for _, calls := range []time.Duration{quietTime / 2, 2 * quietTime} { // after which the extension calls the cloud
-		synctest.Test(t, func(t *testing.T) {
-			u, at := universeOn(t, contract.Refused)
-			u.quiet, u.made = quietTime, true
-			object, err := u.object(constants.GardenerOperationRestore)
-			if err == nil {
-				object.SetFinalizers([]string{"x/y"})
-				err = at.client.Create(t.Context(), object)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			at.tap.Refuse(u.namespace, true)
-			began := time.Now()
-			time.AfterFunc(calls, func() {
-				there := u.empty()
-				if err := at.client.Get(t.Context(), u.key(), there); err != nil || there.GetDeletionTimestamp() == nil {
-					t.Errorf("it is not deleted: %v", err)
+	synctest.Test(t, func(t *testing.T) {
+		u, at := universeOn(t, contract.Refused)
+		u.quiet, u.made = quietTime, true
+		object, err := u.object(constants.GardenerOperationRestore)
+		if err == nil {
+			object.SetFinalizers([]string{"x/y"})
+			err = at.client.Create(t.Context(), object)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		at.tap.Refuse(u.namespace, true)
+		at.client = interceptor.NewClient(at.client, interceptor.Funcs{
+			Delete: func(ctx context.Context, c client.WithWatch, o client.Object, all ...client.DeleteOption) error {
+				if askCloud(u, at) {
+					t.Error("the cloud works before the deletion is asked for")
 				}
-				if passes := askCloud(u, at); passes != (calls > quietTime) {
-					t.Errorf("the first call after %s passes: %t", calls, passes)
+				return c.Delete(ctx, o, all...)
+			}})
+		says := func(after time.Duration, last, state string, works bool) {
+			time.AfterFunc(after, func() {
+				writes(u, at, fmt.Sprintf(`{"metadata":{},"status":{"lastOperation":{"type":%q,"state":%q}}}`, last, state))
+				if askCloud(u, at) != works {
+					t.Errorf("while the object says %s/%s the cloud works: %t", last, state, !works)
 				}
 			})
-			if _, err := u.plan(contract.Delete).ask(t.Context(), at); err != nil {
-				t.Fatal(err)
-			}
-			if took := time.Since(began); took < min(calls, quietTime) || took > min(calls, quietTime)+2*poll {
-				t.Errorf("with a call after %s the cloud works again after %s", calls, took)
-			}
-			time.Sleep(calls)
-			if !askCloud(u, at) {
-				t.Error("the cloud does not work again")
-			}
-		})
-	}
+		}
+		says(quietTime/8, "Restore", "Error", true)
+		says(quietTime/4, "Restore", "Processing", false) // it has read the object before
+		says(quietTime/2, "Restore", "Error", true)
+		says(2*quietTime/3, "Delete", "Processing", true)
+		if _, err := u.plan(contract.Delete).ask(t.Context(), at); err != nil {
+			t.Fatal(err)
+		}
+		writes(u, at, `{"metadata":{},"status":{"lastOperation":{"type":"Restore","state":"Processing"}}}`)
+		if !askCloud(u, at) {
+			t.Error("the cloud does not work again")
+		}
+	})
 }
 
 // Nothing is left of an object that nobody looks at any more, whatever its finalizers wait for.

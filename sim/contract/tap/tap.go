@@ -37,7 +37,9 @@ type space struct {
 	writes   []contract.Write
 	toCloud  int // requests, also those that only read
 	gate     *Gate
-	refused  bool // by the cloud
+	refused  bool              // by the cloud
+	relents  bool              // refused while a restore is in work, and not else
+	last     contract.Snapshot // of the extension object, when it was last written
 }
 
 // Gate lets a number of writes be carried out and refuses the next.
@@ -108,7 +110,15 @@ func (t *Tap) Open() {
 func (t *Tap) Refuse(namespace string, refused bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.spaces[namespace].refused = refused
+	t.spaces[namespace].refused, t.spaces[namespace].relents = refused, false
+}
+
+// Relent lets the cloud refuse requests for a namespace only while the object says that a restore is in work: one that
+// has begun before a deletion was asked for, and succeeds, would leave no error to delete from.
+func (t *Tap) Relent(namespace string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.spaces[namespace].relents = true
 }
 
 // Pass lets all writes of a namespace pass again.
@@ -169,6 +179,7 @@ func (t *Tap) keep(namespace string, w contract.Write, answer []byte) {
 		object := map[string]any{}
 		if json.Unmarshal(answer, &object) == nil && object["metadata"] != nil {
 			w.After = new(contract.Look(object))
+			s.last = *w.After
 		}
 	case !w.Cloud && w.Resource == "secrets":
 		lookAtSecret(&w, answer)
@@ -250,7 +261,7 @@ func (t ToCloud) serve(_ *requests.Active, x *requests.Exchange, next func(*requ
 	refused := false
 	if s := t.spaces[namespace]; s != nil {
 		s.toCloud++
-		refused = s.refused
+		refused = s.refused && (!s.relents || s.last.Restores())
 	}
 	t.mu.Unlock()
 	if refused {
