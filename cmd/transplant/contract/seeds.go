@@ -12,6 +12,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/clusters/kind"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
+	"github.com/transplant-sim/transplant/sim/contract"
 )
 
 // embeddedBackend is the name of the backend that needs nothing but this machine.
