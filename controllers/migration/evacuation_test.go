@@ -316,7 +316,7 @@ func TestEvacuation_RingThatLostOne_NeedsASeedOutside(t *testing.T) {
 	e, clock := newEvacuation(garden, &eventLog{})
 	lookFor(t, e, clock, 8)
 	for shoot, want := range map[*gardencorev1beta1.Shoot]string{
-		b: `no seed fits: a is the seed that the shoot is to leave; b is the seed that the shoot is; c is hosted by "b", ` +
+		b: `no seed fits: a is the seed that the shoot is to leave; b is the shoot itself; c is hosted by "b", ` +
 			`which is the shoot itself: of two seeds that host each other, the loss of one leaves nobody to restore it`,
 		guest: `no seed fits: a is the seed that the shoot is to leave; b is hosted by "a", which is not ready: condition ` +
 			`GardenletReady is Unknown; c is hosted by "b", which is hosted by "a", which is not ready: condition ` +

@@ -75,7 +75,7 @@ func noCircle(q *Question, seed *gardencorev1beta1.Seed) string {
 	switch self := q.self(); self {
 	case "":
 	case seed.Name:
-		return "is the seed that the shoot is"
+		return "is the shoot itself"
 	case q.Hosts[seed.Name].By:
 		return fmt.Sprintf("is hosted by %q, which is the shoot itself: of two seeds that host each other, the loss of one "+
 			"leaves nobody to restore it", self)

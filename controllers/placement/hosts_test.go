@@ -78,7 +78,7 @@ func TestNoCircle(t *testing.T) {
 		{name: "an unmanaged seed", change: hosted("a", map[string]string{"a": "first"})},
 		{
 			name: "itself", change: hosted("b", map[string]string{"b": "first"}),
-			want: "is the seed that the shoot is",
+			want: "is the shoot itself",
 		},
 		{
 			name: "a circle of two", change: hosted("a", map[string]string{"a": "first", "b": "a"}),
@@ -156,7 +156,7 @@ func TestSchedule_RingThatLostOne(t *testing.T) {
 			name: "three: the control plane of b goes outside", self: "b", want: "first",
 			hosts: map[string]string{"a": "c", "b": "a", "c": "b"},
 			excluded: map[string]string{
-				"b": "is the seed that the shoot is",
+				"b": "is the shoot itself",
 				"c": `is hosted by "b", which is the shoot itself: of two seeds that host each other, the loss of one leaves ` +
 					`nobody to restore it`,
 			},
@@ -173,7 +173,7 @@ func TestSchedule_RingThatLostOne(t *testing.T) {
 			name: "four: the control plane of b goes outside, too", self: "b", want: "first",
 			hosts: map[string]string{"a": "d", "b": "a", "c": "b", "d": "c"},
 			excluded: map[string]string{
-				"b": "is the seed that the shoot is",
+				"b": "is the shoot itself",
 				"c": `is hosted by "b", which is the shoot itself: of two seeds that host each other, the loss of one leaves ` +
 					`nobody to restore it`,
 				"d": `is a managed seed and hosts the control plane of the managed seed "a": it may host one`,
