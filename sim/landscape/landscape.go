@@ -39,11 +39,15 @@ type Seed struct {
 	Region string `json:"region,omitempty"`
 	// Taints keep shoots off the seed that do not tolerate all of them.
 	Taints []Taint `json:"taints,omitempty"`
+	// HostedBy is the seed that has the control plane of this one: the seed is a shoot of the same name. When not given,
+	// its API server belongs to the cluster itself.
+	HostedBy string `json:"hostedBy,omitempty"`
 }
 
 // Equal says whether both are the same seed.
 func (s Seed) Equal(other Seed) bool {
-	return s.Name == other.Name && s.Region == other.Region && slices.Equal(s.Taints, other.Taints)
+	return s.Name == other.Name && s.Region == other.Region && s.HostedBy == other.HostedBy &&
+		slices.Equal(s.Taints, other.Taints)
 }
 
 // Taint is one of a seed; without a value every toleration of its key will do.

@@ -123,6 +123,40 @@ func checkSeeds(path *field.Path, l landscape.Landscape) field.ErrorList {
 			errs = append(errs, checkName(at.Child("region"), seed.Region, maxName)...)
 		}
 	}
+	return append(errs, checkHosts(path, l)...)
+}
+
+// checkHosts of seeds that are shoots. A circle of two would leave nobody who could restore the one if the other is
+// lost.
+func checkHosts(path *field.Path, l landscape.Landscape) field.ErrorList {
+	var errs field.ErrorList
+	outside := slices.ContainsFunc(l.Seeds, func(s landscape.Seed) bool { return s.HostedBy == "" })
+	guests := map[string]string{}
+	for i, seed := range l.Seeds {
+		if seed.HostedBy == "" {
+			continue
+		}
+		at := path.Index(i).Child("hostedBy")
+		others := slices.DeleteFunc(l.SeedNames(), func(other string) bool { return other == seed.Name })
+		if wrong := choice.Check(at, seed.HostedBy, others); len(wrong) > 0 {
+			errs = append(errs, wrong...)
+			continue
+		}
+		if !outside {
+			errs = append(errs, field.Invalid(at, seed.HostedBy, "every seed is hosted by another one: add a seed without "+
+				"hostedBy, on which the first of them can be made"))
+			break
+		}
+		if circle := l.Circle(seed.Name); len(circle) == 2 {
+			errs = append(errs, field.Invalid(at, seed.HostedBy, fmt.Sprintf("%s and %s would host each other, and nobody "+
+				"could restore the one if the other is lost: a ring has three seeds or more", seed.Name, seed.HostedBy)))
+		}
+		if other, taken := guests[seed.HostedBy]; taken && l.IsHosted(seed.HostedBy) {
+			errs = append(errs, field.Invalid(at, seed.HostedBy, fmt.Sprintf("hosts the seed %q already: a seed that is a "+
+				"shoot itself may host one other seed", other)))
+		}
+		guests[seed.HostedBy] = seed.Name
+	}
 	return errs
 }
 
@@ -149,6 +183,35 @@ func checkShoots(path *field.Path, l landscape.Landscape) field.ErrorList {
 	for i, shoot := range l.Shoots {
 		errs = append(errs, checkUnique(path.Index(i).Child("name"), shoot.Name, seen)...)
 		errs = append(errs, checkShoot(path.Index(i), shoot, l.SeedNames())...)
+		errs = append(errs, checkHosted(path.Index(i), shoot, l)...)
+	}
+	return errs
+}
+
+// checkHosted is about a shoot that is a seed: where it is, stands at the seed.
+func checkHosted(path *field.Path, shoot landscape.Shoot, l landscape.Landscape) field.ErrorList {
+	if !slices.Contains(l.SeedNames(), shoot.Name) {
+		return nil
+	}
+	if !l.IsHosted(shoot.Name) {
+		return field.ErrorList{field.Invalid(path.Child("name"), shoot.Name,
+			"is the name of a seed: give the shoot another name, or the seed hostedBy")}
+	}
+	var errs field.ErrorList
+	for _, rule := range []struct {
+		field string
+		value any
+		fine  bool
+		must  string
+	}{
+		{"seed", shoot.Seed, shoot.Seed == l.HostOf(shoot.Name), "must be the hostedBy of the seed of this name"},
+		{"purpose", string(shoot.Purpose), shoot.Purpose == landscape.Infrastructure, "must be infrastructure: it is a seed"},
+		{"workers", shoot.Workers, shoot.Workers == 0, "must be left out: the nodes of a seed belong to its cluster"},
+		{"hibernated", shoot.Hibernated, !shoot.Hibernated, "must be left out: a seed does not sleep"},
+	} {
+		if !rule.fine {
+			errs = append(errs, field.Invalid(path.Child(rule.field), rule.value, rule.must))
+		}
 	}
 	return errs
 }

@@ -117,6 +117,7 @@ func (s *Scenario) Stretch(factor float64) {
 // Default fills in everything that was left out.
 func (s *Scenario) Default() {
 	s.Spec.Landscape.Settings.Default()
+	s.Spec.Landscape.AddHosted()
 	s.Spec.SettleWithin.Duration = cmp.Or(s.Spec.SettleWithin.Duration, time.Minute)
 	for i := range s.Spec.Steps {
 		if _, one := s.Spec.Steps[i].Step(); one != nil {

@@ -65,14 +65,15 @@ func (q *Queue) IsEmpty() bool {
 }
 
 // New puts together what can share a landscape, in the order of the files: scenarios with the same settings, seeds
-// and whitelist. The seeds must be the same, because one more seed is one more place to evacuate to.
+// and whitelist. The seeds must be the same, because one more seed is one more place to evacuate to. Seeds that are
+// shoots are not where they began after a run.
 func New(scenarios []*scenario.Scenario) *Queue {
 	var groups []*Group
 	for _, s := range scenarios {
 		other := s.Spec.Landscape
 		at := slices.IndexFunc(groups, func(g *Group) bool {
 			one := g.Needs
-			return one.Settings == other.Settings && slices.EqualFunc(one.Seeds, other.Seeds, landscape.Seed.Equal) &&
+			return len(one.HostedSeeds()) == 0 && one.Settings == other.Settings && slices.EqualFunc(one.Seeds, other.Seeds, landscape.Seed.Equal) &&
 				slices.Equal(one.Tolerable, other.Tolerable)
 		})
 		if at < 0 {
