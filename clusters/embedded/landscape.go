@@ -20,6 +20,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/binary"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/link/forward"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 )
 
@@ -37,7 +38,8 @@ type Landscape struct {
 	launcher *launcher // once processes are started
 	extras   *Extras
 	clusters clusters.Members[*Cluster]
-	links    *switchboard.Board // from the keys on
+	links    *switchboard.Board  // from the keys on
+	resolve  forward.ResolveFunc // finds shoots, likewise
 	began    time.Time
 
 	mutex    sync.Mutex
@@ -157,7 +159,11 @@ func (l *Landscape) writeFiles(ctx context.Context) (err error) {
 		if from != nil {
 			continue
 		}
-		if err := c.files.Write(); err != nil {
+		write := c.files.Write
+		if c.host != "" {
+			write = c.files.WriteNode
+		}
+		if err := write(); err != nil {
 			return err
 		}
 	}
@@ -186,7 +192,9 @@ func (l *Landscape) run(ctx context.Context) error {
 	}
 	group, groupCtx = errgroup.WithContext(ctx)
 	for _, c := range l.clusters {
-		group.Go(func() error { return c.settle(groupCtx, l.options.From == nil) })
+		if c.host == "" {
+			group.Go(func() error { return c.settle(groupCtx, l.options.From == nil) })
+		}
 	}
 	if after := l.options.AfterClusters; after != nil {
 		group.Go(func() error { return after(groupCtx, l) })
@@ -237,6 +245,9 @@ func (l *Landscape) stopProcesses(ctx context.Context) error {
 			group.Go(func() error { return p.Stop(ctx, phase.grace) })
 		}
 		errs = append(errs, group.Wait())
+	}
+	for _, c := range l.clusters {
+		errs = append(errs, c.detach())
 	}
 	return errors.Join(append(errs, l.launcher.runner.Close())...)
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters/authorities"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
-	"github.com/transplant-sim/transplant/clusters/embedded/program"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 )
 
@@ -23,6 +22,7 @@ func (l *Landscape) newLinks() *switchboard.Board {
 	if shoots.Resolve == nil {
 		shoots.Resolve = switchboard.AskDNS(l.Slot().DNS().String())
 	}
+	l.resolve = shoots.Resolve
 	return switchboard.New(switchboard.Options{
 		Authority: l.keys.Links,
 		Listen: func(n int) (string, error) {
@@ -48,11 +48,11 @@ func (l *Landscape) upstream(target string) (*url.URL, *x509.CertPool, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	roots, err := certutil.NewPool(c.files.PKI().Certificate(program.ClusterCA))
+	roots, err := certutil.NewPool(c.authority())
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the authority of cluster %q: %w", target, err)
 	}
-	where, err := url.Parse(c.files.URL())
+	where, err := url.Parse(c.url())
 	return where, roots, err
 }
 

@@ -35,6 +35,21 @@ const (
 // Write makes every file the programs of the cluster need. Keys, tokens and kubeconfigs are readable by the owner
 // only. It is called once in the life of a cluster: a cluster that returns keeps its keys.
 func (c Cluster) Write() error {
+	if err := c.write(c.writeClusterKeys, c.writeNodeKeys, c.writeEtcdKeys, c.writeFrontProxyKeys,
+		c.writeKubeconfigs); err != nil {
+		return err
+	}
+	if err := c.writeTokens(); err != nil {
+		return err
+	}
+	return c.writeEncryption()
+}
+
+// WriteNode is Write for a cluster that is no more than a node.
+func (c Cluster) WriteNode() error { return c.write(c.writeNodeKeys) }
+
+// write the files that an authority of the cluster signs.
+func (c Cluster) write(parts ...func(*pki.Authority) error) error {
 	for folder, mode := range map[string]os.FileMode{"logs": 0o755, sockets: 0o700} {
 		if err := os.MkdirAll(filepath.Join(c.Dir, folder), mode); err != nil {
 			return fmt.Errorf("make the folder of cluster %q: %w", c.Name, err)
@@ -44,31 +59,28 @@ func (c Cluster) Write() error {
 	if err != nil {
 		return err
 	}
-	for _, write := range []func(*pki.Authority) error{
-		c.writeClusterKeys, c.writeEtcdKeys, c.writeFrontProxyKeys, c.writeKubeconfigs,
-	} {
+	for _, write := range append([]func(*pki.Authority) error{c.writeAuthority}, parts...) {
 		if err := write(authority); err != nil {
 			return fmt.Errorf("write the files of cluster %q: %w", c.Name, err)
 		}
 	}
-	if err := c.writeTokens(); err != nil {
-		return err
-	}
-	return c.writeEncryption()
+	return nil
+}
+
+func (c Cluster) writeAuthority(authority *pki.Authority) error {
+	return c.PKI().WriteAuthority(ClusterCA, authority)
+}
+
+func (c Cluster) writeNodeKeys(authority *pki.Authority) error {
+	return issue(c.PKI(), authority, NodeServing,
+		pki.Request{Name: NodeServing, Hosts: []string{c.Address.String(), c.Name}})
 }
 
 func (c Cluster) writeClusterKeys(authority *pki.Authority) error {
-	if err := c.PKI().WriteAuthority(ClusterCA, authority); err != nil {
-		return err
-	}
 	service := c.Services.Masked().Addr().Next().String() // the address of service default/kubernetes
 	hosts := []string{c.Address.String(), service, "localhost", c.Name,
 		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
 	if err := issue(c.PKI(), authority, apiServer, pki.Request{Name: apiServer, Hosts: hosts}); err != nil {
-		return err
-	}
-	if err := issue(c.PKI(), authority, NodeServing,
-		pki.Request{Name: NodeServing, Hosts: []string{c.Address.String(), c.Name}}); err != nil {
 		return err
 	}
 	kubelet := pki.Request{Name: kubeletClient, Groups: []string{"system:masters"}}

@@ -69,7 +69,7 @@ func (i *Infrastructure) Wait(ctx context.Context) error {
 		return err
 	}
 	networking := &gardencorev1beta1.NetworkingStatus{
-		Pods: []string{scope.ShootPods}, Services: []string{scope.ShootServices},
+		Pods: []string{i.PodRange()}, Services: []string{i.ServiceRange()},
 		Nodes:       []string{ptr.Deref(infrastructure.Status.NodesCIDR, scope.ShootNodes)},
 		EgressCIDRs: infrastructure.Status.EgressCIDRs,
 	}
@@ -168,7 +168,7 @@ func (n *Network) Deploy(ctx context.Context) error {
 	network := n.object()
 	return n.objects.Deploy(ctx, network, func() error {
 		network.Spec = extensionsv1alpha1.NetworkSpec{
-			DefaultSpec: n.objects.ProviderSpec(nil), PodCIDR: scope.ShootPods, ServiceCIDR: scope.ShootServices,
+			DefaultSpec: n.objects.ProviderSpec(nil), PodCIDR: n.PodRange(), ServiceCIDR: n.ServiceRange(),
 		}
 		if networking := n.Shoot.Spec.Networking; networking != nil {
 			network.Spec.ProviderConfig = networking.ProviderConfig

@@ -3,6 +3,7 @@ package scope
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -115,9 +116,36 @@ func TechnicalID(namespace *corev1.Namespace, shoot string) string {
 	return constants.TechnicalIDPrefix + project + "--" + shoot
 }
 
-const (
-	ShootServices            = gardencorev1beta1.DefaultServices
-	ShootPods                = gardencorev1beta1.DefaultPods
-	ShootNodes               = "10.250.0.0/16"
-	ShootKubernetesServiceIP = "100.64.0.1"
-)
+// ShootNodes is the range of a shoot's nodes unless its infrastructure says another.
+const ShootNodes = "10.250.0.0/16"
+
+// ServiceRange is the range of the addresses of the shoot's Services.
+func (s *Scope) ServiceRange() string {
+	return networkOr(s.Shoot, gardencorev1beta1.DefaultServices, func(n *gardencorev1beta1.Networking) *string {
+		return n.Services
+	})
+}
+
+// PodRange is the range of the addresses of the shoot's pods.
+func (s *Scope) PodRange() string {
+	return networkOr(s.Shoot, gardencorev1beta1.DefaultPods, func(n *gardencorev1beta1.Networking) *string {
+		return n.Pods
+	})
+}
+
+func networkOr(shoot *gardencorev1beta1.Shoot, otherwise string,
+	of func(*gardencorev1beta1.Networking) *string) string {
+	if shoot.Spec.Networking == nil {
+		return otherwise
+	}
+	return ptr.Deref(of(shoot.Spec.Networking), otherwise)
+}
+
+// KubernetesServiceIP is the address of the Service default/kubernetes in the shoot: the first of the range.
+func (s *Scope) KubernetesServiceIP() string {
+	services, err := netip.ParsePrefix(s.ServiceRange())
+	if err != nil {
+		return "" // admission lets no other in
+	}
+	return services.Addr().Next().String()
+}

@@ -70,11 +70,11 @@ func (l *listener) forward(client *net.TCPConn) {
 		reset(client)
 		return
 	}
-	join(client, server.(*net.TCPConn))
+	Join(client, server.(*net.TCPConn))
 }
 
-// join passes bytes both ways until both sides have ended, or one has broken.
-func join(a, b *net.TCPConn) {
+// Join passes bytes both ways until both sides have ended, or one has broken. Both are closed then.
+func Join(a, b *net.TCPConn) {
 	var group sync.WaitGroup
 	group.Go(func() { pass(a, b) })
 	group.Go(func() { pass(b, a) })
