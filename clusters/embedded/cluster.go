@@ -16,7 +16,6 @@ import (
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/atrest"
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
-	"github.com/transplant-sim/transplant/clusters/embedded/apiproxy"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/program"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
@@ -44,13 +43,12 @@ type Cluster struct {
 	plan      address.Cluster
 	files     program.Cluster
 	landscape *Landscape
-	host      string // of the API server, by its name; empty for one of its own
+	api       api
 
 	mutex     sync.Mutex // guards what follows; never held while waiting
 	processes map[string]*process.Process
 	frozen    map[string][]process.ID // below each frozen process
 	lost      bool                    // from Lose to Return
-	proxy     *apiproxy.Proxy         // to the API server of a hosted cluster, from Attach on
 
 	abilities sync.Mutex // one of Lose, Return, Freeze, Thaw, Kill, Revive at a time
 }
@@ -58,12 +56,12 @@ type Cluster struct {
 var _ clusters.Cluster = &Cluster{}
 
 func newCluster(l *Landscape, name string, role clusters.Role, plan address.Cluster) *Cluster {
-	c := &Cluster{name: name, role: role, plan: plan, landscape: l, processes: map[string]*process.Process{},
-		host: l.options.Hosted[name]}
+	c := &Cluster{name: name, role: role, plan: plan, landscape: l, processes: map[string]*process.Process{}}
 	c.files = program.Cluster{
 		Name: name, Dir: l.dir.Join("clusters", name), Address: plan.Node, Services: plan.Services,
 		Encrypted: atrest.Resources(role),
 	}
+	c.api = api{files: c.files, services: plan.Services, host: l.options.Hosted[name]}
 	return c
 }
 
@@ -114,7 +112,7 @@ func endpointsOf(name string, plan address.Cluster) []address.Endpoint {
 // serve starts etcd and the API server, and waits until the landscape's own users are served. Those of a hosted cluster
 // are the business of its host.
 func (c *Cluster) serve(ctx context.Context) error {
-	if c.host != "" {
+	if c.api.host != "" {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
@@ -144,7 +142,7 @@ func (c *Cluster) settle(ctx context.Context, withNode bool) error {
 	if err == nil && withNode && slices.ContainsFunc(c.programs(), isNode) {
 		err = c.launch(NodeProgram)
 	}
-	if err == nil && c.host == "" {
+	if err == nil && c.api.host == "" {
 		err = program.AwaitReady(ctx, observer, c.process(etcdProgram), c.process(apiServerProgram))
 	}
 	if err == nil {
@@ -163,7 +161,7 @@ func (c *Cluster) settle(ctx context.Context, withNode bool) error {
 // programs lists the programs in the order of start.
 func (c *Cluster) programs() []string {
 	all := []string{etcdProgram, apiServerProgram, controllerManagerProgram, schedulerProgram, NodeProgram}
-	if c.host != "" {
+	if c.api.host != "" {
 		return []string{NodeProgram}
 	}
 	if c.landscape.options.WithoutNodes {
@@ -224,7 +222,7 @@ func (c *Cluster) all() []*process.Process {
 
 func (c *Cluster) state() rundir.ClusterState {
 	state := rundir.ClusterState{
-		Name: c.name, Role: string(c.role), URL: c.url(),
+		Name: c.name, Role: string(c.role), URL: c.api.url(),
 		Pods: c.plan.Pods.String(), Services: c.plan.Services.String(), LoadBalancers: c.plan.LoadBalancers.String(),
 		Kubeconfig: c.files.Kubeconfig(program.Admin),
 	}

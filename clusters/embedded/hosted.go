@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"sync"
 
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -19,64 +20,85 @@ type Access struct {
 	Token string
 }
 
+// api is how the API server of a cluster is reached: its own, or that of a shoot.
+type api struct {
+	files    program.Cluster
+	services netip.Prefix // of the cluster
+	host     string       // by which a shoot's is found; empty for its own
+
+	mutex sync.Mutex
+	proxy *apiproxy.Proxy // to a shoot's, once it is there
+}
+
+// IsHosted says whether the API server of a cluster is a shoot's.
+func IsHosted(l *Landscape, cluster string) bool { return l.options.Hosted[cluster] != "" }
+
 // Attach gives a hosted cluster its API server, which must answer by its name, starts its node, and waits until the
 // cluster is ready. It is called once in the life of the cluster: wherever the shoot moves, the access stays.
-func (c *Cluster) Attach(ctx context.Context, access Access) error {
-	if c.host == "" {
-		return fmt.Errorf("attach cluster %q: its API server is its own", c.name)
-	}
-	proxy, err := apiproxy.Open(c.server().String(), c.host, c.landscape.resolve, c.landscape.options.Log)
+func Attach(ctx context.Context, l *Landscape, cluster string, access Access) error {
+	c, err := l.clusters.Find(cluster)
 	if err != nil {
-		return fmt.Errorf("attach cluster %q: %w", c.name, err)
+		return err
 	}
-	c.mutex.Lock()
-	c.proxy = proxy
-	c.mutex.Unlock()
-	if err := os.WriteFile(c.authority(), access.CA, 0o600); err != nil {
-		return fmt.Errorf("write the authority of cluster %q: %w", c.name, err)
-	}
-	server := clientcmdapi.Cluster{Server: c.url(), CertificateAuthorityData: access.CA}
-	for _, user := range []string{program.Admin, program.Node} {
-		content, err := kubeconfig.Of(c.name, server, user, clientcmdapi.AuthInfo{Token: access.Token})
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(c.files.Kubeconfig(user), content, 0o600); err != nil {
-			return fmt.Errorf("write the kubeconfig of user %q: %w", user, err)
-		}
+	if err := c.api.attach(l, access); err != nil {
+		return fmt.Errorf("attach cluster %q: %w", cluster, err)
 	}
 	if err := c.settle(ctx, true); err != nil {
 		return err
 	}
-	return c.landscape.WriteState()
+	return l.WriteState()
 }
 
-// server is where the API server is reached. That of a hosted cluster is reached at the address of the Service
-// default/kubernetes, which its certificate names.
-func (c *Cluster) server() netip.AddrPort {
-	address := c.plan.Node
-	if c.host != "" {
-		address = c.plan.Services.Addr().Next()
+func (a *api) attach(l *Landscape, access Access) error {
+	proxy, err := apiproxy.Open(a.server().String(), a.host, l.resolve, l.options.Log)
+	if err != nil {
+		return err
+	}
+	a.mutex.Lock()
+	a.proxy = proxy
+	a.mutex.Unlock()
+	if err := os.WriteFile(a.authority(), access.CA, 0o600); err != nil {
+		return fmt.Errorf("write the authority: %w", err)
+	}
+	server := clientcmdapi.Cluster{Server: a.url(), CertificateAuthorityData: access.CA}
+	for _, user := range []string{program.Admin, program.Node} {
+		content, err := kubeconfig.Of(a.files.Name, server, user, clientcmdapi.AuthInfo{Token: access.Token})
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(a.files.Kubeconfig(user), content, 0o600); err != nil {
+			return fmt.Errorf("write the kubeconfig of user %q: %w", user, err)
+		}
+	}
+	return nil
+}
+
+// server is where the API server is reached. A shoot's is reached at the address of the Service default/kubernetes,
+// which its certificate names.
+func (a *api) server() netip.AddrPort {
+	address := a.files.Address
+	if a.host != "" {
+		address = a.services.Addr().Next()
 	}
 	return netip.AddrPortFrom(address, program.APIServerPort)
 }
 
-func (c *Cluster) url() string { return "https://" + c.server().String() }
+func (a *api) url() string { return "https://" + a.server().String() }
 
 // authority is the file of the certificate authority that vouches for the API server.
-func (c *Cluster) authority() string {
-	if c.host != "" {
-		return c.files.PKI().Certificate("hosted-ca")
+func (a *api) authority() string {
+	if a.host != "" {
+		return a.files.PKI().Certificate("hosted-ca")
 	}
-	return c.files.PKI().Certificate(program.ClusterCA)
+	return a.files.PKI().Certificate(program.ClusterCA)
 }
 
-// detach ends the connections of a hosted cluster to its API server.
-func (c *Cluster) detach() error {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if c.proxy == nil {
+// close ends all connections to a shoot's API server.
+func (a *api) close() error {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if a.proxy == nil {
 		return nil
 	}
-	return c.proxy.Close()
+	return a.proxy.Close()
 }

@@ -160,7 +160,7 @@ func (l *Landscape) writeFiles(ctx context.Context) (err error) {
 			continue
 		}
 		write := c.files.Write
-		if c.host != "" {
+		if c.api.host != "" {
 			write = c.files.WriteNode
 		}
 		if err := write(); err != nil {
@@ -192,7 +192,7 @@ func (l *Landscape) run(ctx context.Context) error {
 	}
 	group, groupCtx = errgroup.WithContext(ctx)
 	for _, c := range l.clusters {
-		if c.host == "" {
+		if c.api.host == "" {
 			group.Go(func() error { return c.settle(groupCtx, l.options.From == nil) })
 		}
 	}
@@ -247,7 +247,7 @@ func (l *Landscape) stopProcesses(ctx context.Context) error {
 		errs = append(errs, group.Wait())
 	}
 	for _, c := range l.clusters {
-		errs = append(errs, c.detach())
+		errs = append(errs, c.api.close())
 	}
 	return errors.Join(append(errs, l.launcher.runner.Close())...)
 }

@@ -48,11 +48,11 @@ func (l *Landscape) upstream(target string) (*url.URL, *x509.CertPool, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	roots, err := certutil.NewPool(c.authority())
+	roots, err := certutil.NewPool(c.api.authority())
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the authority of cluster %q: %w", target, err)
 	}
-	where, err := url.Parse(c.url())
+	where, err := url.Parse(c.api.url())
 	return where, roots, err
 }
 

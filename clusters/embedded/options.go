@@ -27,7 +27,7 @@ type Options struct {
 	Dir   string   // the run directory; empty for $TRANSPLANT_HOME/<name>
 	Seeds []string // in order; nil for a and b
 	// Hosted are seeds whose API servers are those of shoots, with the public names of these. Their clusters are no more
-	// than nodes, and begin with Cluster.Attach.
+	// than nodes, and begin with Attach.
 	Hosted map[string]string
 
 	Slot         *address.Slot // the address slot; nil for the first free one, or the last one with ToKeep

@@ -50,7 +50,7 @@ var _ step.Shoots = &shoots{}
 // setUpAll sets up the shoots that are there before the first step.
 func (s *shoots) setUpAll(ctx context.Context) error {
 	return s.each(ctx, func(ctx context.Context, shoot landscape.Shoot) error {
-		return s.setUp(ctx, shoot.Name, s.Prepared != nil)
+		return s.setUp(ctx, shoot.Name, s.Prepared != nil || s.Scenario.Spec.Landscape.IsHosted(shoot.Name))
 	})
 }
 

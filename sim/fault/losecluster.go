@@ -2,6 +2,7 @@ package fault
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -34,6 +35,10 @@ func (l *LoseCluster) Check(path *field.Path, on landscape.Landscape) field.Erro
 	if l.Wipe && l.Cluster.Cluster == landscape.Garden {
 		errs = append(errs, field.Invalid(path.Child("wipe"), true,
 			"nothing can bring a wiped garden back; wipe a seed, or leave it out"))
+	}
+	if l.Wipe && on.IsHosted(l.Cluster.Cluster) {
+		errs = append(errs, field.Invalid(path.Child("wipe"), true, fmt.Sprintf("what seed %q knows is on its host, and "+
+			"would not be wiped: leave it out", l.Cluster.Cluster)))
 	}
 	return errs
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/transplant-sim/transplant/sim/fault"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/scenario"
+	"github.com/transplant-sim/transplant/sim/world"
 )
 
 // plan is what is to be run, and where.
@@ -137,6 +138,7 @@ func (r *runner) fit(scenarios []*scenario.Scenario, from map[string]string) (Ba
 	}
 	var errs []error
 	for _, s := range scenarios {
+		errs = append(errs, r.fitHosts(backend, s, from[s.Metadata.Name]))
 		for i := range s.Spec.Steps {
 			inject := s.Spec.Steps[i].Fault
 			if inject == nil {
@@ -155,6 +157,18 @@ func (r *runner) fit(scenarios []*scenario.Scenario, from map[string]string) (Ba
 		}
 	}
 	return backend, errors.Join(errs...)
+}
+
+// fitHosts refuses seeds that are shoots where the backend has none.
+func (r *runner) fitHosts(backend Backend, s *scenario.Scenario, file string) error {
+	err := backend.Can(world.HostSeeds)
+	for i, seed := range s.Spec.Landscape.Seeds {
+		if err != nil && seed.HostedBy != "" {
+			return scenario.MistakeIn(file, fmt.Sprintf("spec.landscape.seeds[%d].hostedBy", i), fmt.Sprintf("%v; %s", err,
+				r.instead(fault.Traits{Ability: world.HostSeeds})))
+		}
+	}
+	return nil
 }
 
 // instead is what to do about a fault that the backend cannot do.

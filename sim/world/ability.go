@@ -19,6 +19,7 @@ const (
 	BreakCloud     Ability = "break the cloud"
 	DamageBackups  Ability = "damage backups"
 	CrashActors    Ability = "crash actors at their writes" // break links and processes
+	HostSeeds      Ability = "host seeds on seeds"
 	RunChaosMesh   Ability = "do what only Chaos Mesh can"
 )
 

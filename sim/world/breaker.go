@@ -49,6 +49,13 @@ type ClusterBreaker interface {
 	FreezeCluster(ctx context.Context, cluster string) (Injection, error)
 }
 
+// Hosting is a World in which seeds can be shoots.
+type Hosting interface {
+	// OwnsAPIServer says whether the API server belongs to the cluster, and is harmed with it. That of a seed that is a
+	// shoot belongs to the seed that hosts it.
+	OwnsAPIServer(cluster string) bool
+}
+
 // PodBreaker harms pods, and sees what becomes of them.
 type PodBreaker interface {
 	// BreakPods kills the containers of these names, all without names. Kept down, they do nothing before the heal,

@@ -92,6 +92,8 @@ type Environment struct {
 	Regions map[string]string
 	// Taints of seeds, by name.
 	Taints map[string][]landscape.Taint
+	// Hosted are the seeds that are shoots, in the order in which they are made.
+	Hosted []landscape.Hosted
 	// Third-party extensions, on every seed.
 	Extensions []landscape.Extension
 	// Tolerable are the keys of taints that shoots may tolerate.
@@ -126,13 +128,18 @@ func (s *Environment) Configure(options *embedded.Options) {
 		}
 		return extras, err
 	}
+	options.Hosted = hostedNames(s.Hosted)
 	options.Images = embeddedImages(s.Extensions)
 	s.portHolders = address.PortHolders
 	options.AfterClusters = func(ctx context.Context, l *embedded.Landscape) error {
 		if options.From != nil {
 			return s.resume(ctx, l)
 		}
-		return s.watched(ctx, l, s.bringUp)
+		first := append([]string{landscape.Garden}, firstSeeds(l)...)
+		if err := s.watched(ctx, l, first, s.bringUp); err != nil {
+			return err
+		}
+		return bringUpHosted(ctx, s, l)
 	}
 	options.Shoots = func(*embedded.Landscape) embedded.Shoots { return embedded.Shoots{Roots: s.published.roots} }
 }
@@ -193,6 +200,11 @@ func (s *Environment) companions(l Landscape) ([]clusters.Companion, error) {
 		cloud.Args, cloud.Env = append(cloud.Args, "--"+bucketFlag+"="+store), credentials
 		err = checkpoint.Refuse(l.Dir(), "its buckets are in "+s.Buckets.URL)
 		if err != nil {
+			return nil, err
+		}
+	}
+	if len(s.Hosted) > 0 {
+		if err := checkpoint.Refuse(l.Dir(), "some of its seeds are shoots"); err != nil {
 			return nil, err
 		}
 	}
@@ -319,15 +331,11 @@ func Seeds(l Landscape) []string {
 	return names
 }
 
-// watched brings something up. It ends as soon as one actor is not worth waiting for, and says which.
-func (s *Environment) watched(ctx context.Context, l Landscape,
+// watched brings something up on some clusters. It ends as soon as one actor is not worth waiting for, and says which.
+func (s *Environment) watched(ctx context.Context, l Landscape, on []string,
 	bringUp func(context.Context, Landscape) error) error {
-	var all []string
-	for _, c := range l.Clusters() {
-		all = append(all, c.Name())
-	}
 	lookout, err := diagnosis.NewLookout(diagnosis.Options{
-		Clusters: all, Extensions: s.Extensions, Owners: Owners{}, Clock: clock.RealClock{}, Patience: actorTimeout,
+		Clusters: on, Extensions: s.Extensions, Owners: Owners{}, Clock: clock.RealClock{}, Patience: actorTimeout,
 		PortHolders: s.portHolders,
 		Connect:     func(cluster string) (*rest.Config, error) { return observer(l, cluster) },
 	})
@@ -343,7 +351,8 @@ func (s *Environment) watched(ctx context.Context, l Landscape,
 	return err
 }
 
-// bringUp brings everything on the clusters, all clusters at the same time; actors come last.
+// bringUp brings everything on the clusters that have API servers of their own, all clusters at the same time; actors
+// come last.
 func (s *Environment) bringUp(ctx context.Context, l Landscape) error {
 	garden, err := ObserverClient(l, landscape.Garden)
 	if err != nil {
@@ -354,7 +363,7 @@ func (s *Environment) bringUp(ctx context.Context, l Landscape) error {
 	group.Go(func() error { return s.makeZones(groupCtx, l) })
 	group.Go(func() error { return s.setUpGarden(groupCtx, l, garden) })
 	clients := map[string]client.Client{}
-	for _, seed := range Seeds(l) {
+	for _, seed := range firstSeeds(l) {
 		observer, err := ObserverClient(l, seed)
 		if err != nil {
 			return err
@@ -370,7 +379,7 @@ func (s *Environment) bringUp(ctx context.Context, l Landscape) error {
 	}
 	group, groupCtx = errgroup.WithContext(ctx)
 	group.Go(func() error { return awaitActors(groupCtx, garden, landscape.Garden) })
-	for _, seed := range Seeds(l) {
+	for _, seed := range firstSeeds(l) {
 		group.Go(func() error {
 			if err := s.startSeed(groupCtx, l, clients[seed], seed); err != nil {
 				return err

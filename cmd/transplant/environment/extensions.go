@@ -272,7 +272,7 @@ func (s *Environment) ConfigureExtensionsAlone(options *embedded.Options) {
 	}
 	options.WithoutGarden = true
 	options.AfterClusters = func(ctx context.Context, l *embedded.Landscape) error {
-		return s.watched(ctx, l, s.bringUpExtensions)
+		return s.watched(ctx, l, Seeds(l), s.bringUpExtensions)
 	}
 }
 
@@ -290,7 +290,7 @@ func ConfigureExtensionsAloneOnKind(ctx context.Context, s *Environment, options
 	}
 	options.WithoutGarden = true
 	options.AfterClusters = func(ctx context.Context, l *kind.Landscape) error {
-		return s.watched(ctx, l, s.bringUpExtensions)
+		return s.watched(ctx, l, Seeds(l), s.bringUpExtensions)
 	}
 	return nil
 }

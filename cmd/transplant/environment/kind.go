@@ -11,6 +11,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/binary"
 	"github.com/transplant-sim/transplant/clusters/kind"
 	"github.com/transplant-sim/transplant/clusters/kind/docker"
+	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
 var _ Landscape = &kind.Landscape{}
@@ -64,7 +65,7 @@ func (s *Environment) ConfigureKind(ctx context.Context, options *kind.Options) 
 	options.AfterClusters = func(ctx context.Context, l *kind.Landscape) error {
 		group, ctx := errgroup.WithContext(ctx)
 		group.Go(func() error { return s.ChaosMesh.install(ctx, kubeconfigs(l)) })
-		group.Go(func() error { return s.watched(ctx, l, s.bringUp) })
+		group.Go(func() error { return s.watched(ctx, l, append([]string{landscape.Garden}, Seeds(l)...), s.bringUp) })
 		return group.Wait()
 	}
 	options.ShootRoots = s.published.roots

@@ -81,7 +81,7 @@ func (s *Environment) setUpGarden(ctx context.Context, l Landscape, garden clien
 	if err := apply(ctx, garden, "garden-actors.yaml", values); err != nil {
 		return err
 	}
-	for _, seed := range Seeds(l) {
+	for _, seed := range firstSeeds(l) {
 		v, err := s.seedValues(l, seed)
 		if err != nil {
 			return err

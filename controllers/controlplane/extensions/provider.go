@@ -68,8 +68,9 @@ func (i *Infrastructure) Wait(ctx context.Context) error {
 	if err := i.objects.Wait(ctx, infrastructure); err != nil {
 		return err
 	}
+	ranges := scope.RangesOf(i.Shoot)
 	networking := &gardencorev1beta1.NetworkingStatus{
-		Pods: []string{i.PodRange()}, Services: []string{i.ServiceRange()},
+		Pods: []string{ranges.Pods}, Services: []string{ranges.Services},
 		Nodes:       []string{ptr.Deref(infrastructure.Status.NodesCIDR, scope.ShootNodes)},
 		EgressCIDRs: infrastructure.Status.EgressCIDRs,
 	}
@@ -167,8 +168,9 @@ func (n *Network) object() *extensionsv1alpha1.Network {
 func (n *Network) Deploy(ctx context.Context) error {
 	network := n.object()
 	return n.objects.Deploy(ctx, network, func() error {
+		ranges := scope.RangesOf(n.Shoot)
 		network.Spec = extensionsv1alpha1.NetworkSpec{
-			DefaultSpec: n.objects.ProviderSpec(nil), PodCIDR: n.PodRange(), ServiceCIDR: n.ServiceRange(),
+			DefaultSpec: n.objects.ProviderSpec(nil), PodCIDR: ranges.Pods, ServiceCIDR: ranges.Services,
 		}
 		if networking := n.Shoot.Spec.Networking; networking != nil {
 			network.Spec.ProviderConfig = networking.ProviderConfig

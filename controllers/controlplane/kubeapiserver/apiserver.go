@@ -62,7 +62,7 @@ func (a *APIServer) Deploy(ctx context.Context) error {
 				fmt.Sprintf("--secure-port=%d", workload.PortAPIServer),
 				"--advertise-address=$(POD_IP)",
 				"--endpoint-reconciler-type=none",
-				"--service-cluster-ip-range=" + a.ServiceRange(),
+				"--service-cluster-ip-range=" + scope.RangesOf(a.Shoot).Services,
 				"--service-account-issuer=" + a.APIServerURL(),
 				"--service-account-key-file=" + workload.SecretFile(secrets.ServiceAccountKey, "id_rsa"),
 				"--service-account-signing-key-file=" + workload.SecretFile(secrets.ServiceAccountKey, "id_rsa"),

@@ -119,31 +119,21 @@ func TechnicalID(namespace *corev1.Namespace, shoot string) string {
 // ShootNodes is the range of a shoot's nodes unless its infrastructure says another.
 const ShootNodes = "10.250.0.0/16"
 
-// ServiceRange is the range of the addresses of the shoot's Services.
-func (s *Scope) ServiceRange() string {
-	return networkOr(s.Shoot, gardencorev1beta1.DefaultServices, func(n *gardencorev1beta1.Networking) *string {
-		return n.Services
-	})
-}
+// Ranges are the addresses of pods and Services in a shoot.
+type Ranges struct{ Pods, Services string }
 
-// PodRange is the range of the addresses of the shoot's pods.
-func (s *Scope) PodRange() string {
-	return networkOr(s.Shoot, gardencorev1beta1.DefaultPods, func(n *gardencorev1beta1.Networking) *string {
-		return n.Pods
-	})
-}
-
-func networkOr(shoot *gardencorev1beta1.Shoot, otherwise string,
-	of func(*gardencorev1beta1.Networking) *string) string {
-	if shoot.Spec.Networking == nil {
-		return otherwise
+// RangesOf a shoot: those of its specification, or else what admission sets.
+func RangesOf(shoot *gardencorev1beta1.Shoot) Ranges {
+	networking := ptr.Deref(shoot.Spec.Networking, gardencorev1beta1.Networking{})
+	return Ranges{
+		Pods:     ptr.Deref(networking.Pods, gardencorev1beta1.DefaultPods),
+		Services: ptr.Deref(networking.Services, gardencorev1beta1.DefaultServices),
 	}
-	return ptr.Deref(of(shoot.Spec.Networking), otherwise)
 }
 
-// KubernetesServiceIP is the address of the Service default/kubernetes in the shoot: the first of the range.
-func (s *Scope) KubernetesServiceIP() string {
-	services, err := netip.ParsePrefix(s.ServiceRange())
+// Kubernetes is the address of the Service default/kubernetes: the first of the range.
+func (r Ranges) Kubernetes() string {
+	services, err := netip.ParsePrefix(r.Services)
 	if err != nil {
 		return "" // admission lets no other in
 	}

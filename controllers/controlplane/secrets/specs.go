@@ -14,6 +14,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/api/pki"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 )
@@ -120,7 +121,7 @@ func (s *Secrets) apiServer(now time.Time) spec {
 		Hosts: append([]string{
 			workload.ServiceKubeAPIServer, "localhost",
 			"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
-			"127.0.0.1", s.KubernetesServiceIP(),
+			"127.0.0.1", scope.RangesOf(s.Shoot).Kubernetes(),
 		}, s.Hosts()...),
 	}, now)
 	made.outdated = func(data map[string][]byte) bool { return s.lacksDomain(data) || aging(now)(data) }

@@ -73,7 +73,8 @@ func New(scenarios []*scenario.Scenario) *Queue {
 		other := s.Spec.Landscape
 		at := slices.IndexFunc(groups, func(g *Group) bool {
 			one := g.Needs
-			return len(one.HostedSeeds()) == 0 && one.Settings == other.Settings && slices.EqualFunc(one.Seeds, other.Seeds, landscape.Seed.Equal) &&
+			return len(one.HostedSeeds()) == 0 && one.Settings == other.Settings &&
+				slices.EqualFunc(one.Seeds, other.Seeds, landscape.Seed.Equal) &&
 				slices.Equal(one.Tolerable, other.Tolerable)
 		})
 		if at < 0 {

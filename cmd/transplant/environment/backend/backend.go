@@ -83,7 +83,7 @@ func newEnvironment(request run.Request) *environment.Environment {
 	s := environment.New(settingsOf(request.Landscape.Settings))
 	s.Regions = map[string]string{}
 	s.Taints, s.Tolerable = map[string][]landscape.Taint{}, request.Landscape.Tolerable
-	s.Extensions = request.Landscape.Extensions
+	s.Extensions, s.Hosted = request.Landscape.Extensions, request.Landscape.HostedSeeds()
 	for _, seed := range request.Landscape.Seeds {
 		s.Regions[seed.Name], s.Taints[seed.Name] = seed.Region, seed.Taints
 	}

@@ -19,6 +19,7 @@ var (
 	_ world.PodOwners    = &World{}
 	_ world.BackupReader = &World{}
 	_ world.Meter        = &World{}
+	_ world.Hosting      = &World{}
 )
 
 // NewWorld looks at a landscape that is ready; able is what its backend can do.

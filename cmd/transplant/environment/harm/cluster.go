@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/transplant-sim/transplant/cmd/transplant/environment"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment/observe"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -31,6 +32,11 @@ func (i *Injector) FreezeCluster(ctx context.Context, name string) (world.Inject
 		return world.Injection{}, err
 	}
 	return world.Injection{Heal: cluster.Thaw, Hits: func() int { return running }}, cluster.Freeze(ctx)
+}
+
+// OwnsAPIServer implements world.Hosting.
+func (i *Injector) OwnsAPIServer(cluster string) bool {
+	return !environment.IsHosted(i.on.Landscape, cluster)
 }
 
 // whole finds a cluster, and how many processes of it run: its programs and everything in its pods.

@@ -1,0 +1,59 @@
+package landscape_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/transplant-sim/transplant/sim/landscape"
+)
+
+// hosted is a landscape of seeds, each with its host, or "".
+func hosted(seedsAndHosts ...string) landscape.Landscape {
+	var l landscape.Landscape
+	for i := 0; i < len(seedsAndHosts); i += 2 {
+		l.Seeds = append(l.Seeds, landscape.Seed{Name: seedsAndHosts[i], HostedBy: seedsAndHosts[i+1]})
+	}
+	return l
+}
+
+// A seed is made when its host is there. A ring begins on the first seed without a host, and is closed by one move.
+func TestHostedSeeds_EachIsMadeOnASeedThatIsThere(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		seeds landscape.Landscape
+		want  []landscape.Hosted
+	}{
+		"none": {hosted("a", "", "b", ""), nil},
+		"one on another, the host named later": {hosted("m", "n", "n", "first", "first", ""),
+			[]landscape.Hosted{{"n", "first", "first"}, {"m", "n", "n"}}},
+		"a ring": {hosted("first", "", "a", "c", "b", "a", "c", "b"),
+			[]landscape.Hosted{{"a", "first", "c"}, {"b", "a", "a"}, {"c", "b", "b"}}},
+		"a ring, and a seed on it that is named before": {hosted("x", "b", "first", "", "a", "c", "b", "a", "c", "b"),
+			[]landscape.Hosted{{"a", "first", "c"}, {"b", "a", "a"}, {"x", "b", "b"}, {"c", "b", "b"}}},
+		"a ring without a beginning":    {hosted("a", "c", "b", "a", "c", "b"), nil},
+		"a host that does not exist":    {hosted("first", "", "a", "nowhere"), nil},
+		"a seed that would host itself": {hosted("first", "", "a", "a"), []landscape.Hosted{{"a", "first", "a"}}},
+	} {
+		if diff := cmp.Diff(c.want, c.seeds.HostedSeeds()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// The shoots that are seeds need not be named.
+func TestAddHosted_AddsWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	l := hosted("first", "", "a", "first", "b", "a")
+	given := landscape.Shoot{Name: "b", Seed: "a", Purpose: landscape.Infrastructure, Objects: 7}
+	l.Shoots = []landscape.Shoot{given}
+	l.AddHosted()
+	l.AddHosted() // a file is read once more before it runs
+	want := []landscape.Shoot{given, {Name: "a", Seed: "first", Purpose: landscape.Infrastructure}}
+	if diff := cmp.Diff(want, l.Shoots); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if l.IsHosted("first") || !l.IsHosted("b") || l.HostOf("b") != "a" || l.HostOf("nobody") != "" {
+		t.Error("who hosts whom is wrong")
+	}
+}
