@@ -14,6 +14,12 @@ func shootsOf(events []timeline.Event) []string {
 	return timeline.Subjects[timeline.ShootReady](events)
 }
 
+// ordinaryShoots are those that are no seeds.
+func ordinaryShoots(events []timeline.Event) []string {
+	_, landscape, _ := timeline.First[timeline.LandscapeReady](events)
+	return slices.DeleteFunc(shootsOf(events), func(shoot string) bool { return slices.Contains(landscape.Seeds, shoot) })
+}
+
 // upsetting are the verbs of steps that ask for nodes and cloud resources of a shoot to come and go.
 var upsetting = []string{"create", "delete", "hibernate", "wake"}
 

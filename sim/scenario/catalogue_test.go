@@ -14,21 +14,28 @@ import (
 // whereItIs finds where an expectation wants a shoot to be.
 var whereItIs = regexp.MustCompile(`shoot\('([^']+)'\)\.seed == '([^']+)'`)
 
-// moves says whether a shoot changes its seed, or is restored, by what the scenario does and expects.
+// moves says whether a shoot that is no seed changes its seed, or is restored, by what the scenario does and expects.
 func moves(s *scenario.Scenario) bool {
+	l := s.Spec.Landscape
+	harmed := func(seed string) bool {
+		return len(l.HostedSeeds()) == 0 || slices.ContainsFunc(l.Shoots, func(shoot landscape.Shoot) bool {
+			return shoot.Seed == seed && !l.IsHosted(shoot.Name)
+		})
+	}
 	for i := range s.Spec.Steps {
 		spec := &s.Spec.Steps[i]
-		if m := spec.Migrate; m != nil && !m.Refused {
+		if m := spec.Migrate; m != nil && !m.Refused && !l.IsHosted(m.Shoot) {
 			return true
 		}
-		if f := spec.Fault; f != nil && f.LoseCluster != nil && f.LoseCluster.Cluster.Cluster != landscape.Garden {
+		if f := spec.Fault; f != nil && f.LoseCluster != nil && f.LoseCluster.Cluster.Cluster != landscape.Garden &&
+			harmed(f.LoseCluster.Cluster.Cluster) {
 			return true
 		}
 		if spec.Expect == nil {
 			continue
 		}
 		for _, found := range whereItIs.FindAllStringSubmatch(spec.Expect.That, -1) {
-			if shoot, known := s.Spec.Landscape.Shoot(found[1]); known && shoot.Seed != found[2] {
+			if shoot, known := s.Spec.Landscape.Shoot(found[1]); known && shoot.Seed != found[2] && !l.IsHosted(found[1]) {
 				return true
 			}
 		}

@@ -276,6 +276,10 @@ func checkSettings(path *field.Path, l landscape.Landscape) field.ErrorList {
 	path = path.Child("settings")
 	s := l.Settings
 	var errs field.ErrorList
+	if len(l.HostedSeeds()) > 0 && !s.SecondSign {
+		errs = append(errs, field.Invalid(path.Child("secondSign"), false, "must be true where a seed is hosted by another: "+
+			"else its shoots are evacuated, though they live, whenever its API server is away"))
+	}
 	if n := s.RestoresAtOnce; n < 1 {
 		errs = append(errs, field.Invalid(path.Child("restoresAtOnce"), n, "must be at least 1"))
 	}

@@ -1,0 +1,87 @@
+package scenario_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/transplant-sim/transplant/sim/scenario"
+)
+
+// ringOf is a scenario on seeds and shoots.
+func ringOf(seeds, shoots string) string {
+	return `apiVersion: transplant.dev/v1alpha1
+kind: Scenario
+metadata: {name: ring, labels: {tier: nightly}}
+spec:
+  why: A ring.
+  landscape:
+    seeds: [` + seeds + `]
+    settings: {secondSign: true}
+    shoots: [` + shoots + `]
+  steps:
+  - expect: {that: "seed('a').ready", within: 5s}
+  always: [SingleWriter]
+`
+}
+
+func TestCheck_HostedSeeds(t *testing.T) {
+	t.Parallel()
+	const ring = "{name: first}, {name: a, hostedBy: c}, {name: b, hostedBy: a}, {name: c, hostedBy: b}"
+	for name, c := range map[string]struct {
+		seeds, shoots string
+		want          string // a part of the only mistake; empty for none
+	}{
+		"a ring":                  {ring, "{name: alpha, seed: c}", ""},
+		"a ring with its shoots":  {ring, "{name: a, seed: c, purpose: infrastructure, objects: 3}", ""},
+		"a chain":                 {"{name: a}, {name: b, hostedBy: a}, {name: c, hostedBy: b}", "", ""},
+		"two on an unhosted seed": {"{name: a}, {name: b, hostedBy: a}, {name: c, hostedBy: a}", "", ""},
+		"a host that is not there": {"{name: a}, {name: b, hostedBy: z}", "",
+			`seeds[1].hostedBy: Unsupported value: "z": supported values: "a"`},
+		"itself": {"{name: a}, {name: b, hostedBy: b}", "",
+			`seeds[1].hostedBy: Unsupported value: "b": supported values: "a"`},
+		"nobody outside": {"{name: a, hostedBy: c}, {name: b, hostedBy: a}, {name: c, hostedBy: b}", "",
+			"add a seed without hostedBy"},
+		"a third on a member": {ring + ", {name: d, hostedBy: b}", "",
+			`seeds[4].hostedBy: Invalid value: "b": hosts the seed "c" already`},
+		"a shoot elsewhere": {ring, "{name: a, seed: b, purpose: infrastructure}",
+			"shoots[0].seed: Invalid value: \"b\": must be the hostedBy of the seed"},
+		"a shoot of no purpose": {ring, "{name: a, seed: c}",
+			"shoots[0].purpose: Invalid value: \"\": must be infrastructure"},
+		"a shoot with workers": {ring, "{name: a, seed: c, purpose: infrastructure, workers: 1}",
+			"shoots[0].workers: Invalid value: 1: must be left out"},
+		"a shoot that sleeps": {ring, "{name: a, seed: c, purpose: infrastructure, hibernated: true}",
+			"shoots[0].hibernated: Invalid value: true: must be left out"},
+		"a shoot named like a seed": {ring, "{name: first, seed: a}",
+			"shoots[0].name: Invalid value: \"first\": is the name of a seed"},
+	} {
+		_, err := scenario.Parse("ring.yaml", []byte(ringOf(c.seeds, c.shoots)))
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) ||
+			strings.Count(err.Error(), "ring.yaml:") != 1):
+			t.Errorf("%s: %v, want %q alone", name, err, c.want)
+		}
+	}
+}
+
+// Without a second sign the shoots of a seed are evacuated while its own control plane moves.
+func TestCheck_HostedWithoutSecondSign_IsRefused(t *testing.T) {
+	t.Parallel()
+	file := strings.Replace(ringOf("{name: a}, {name: b, hostedBy: a}", ""), "secondSign: true", "", 1)
+	_, err := scenario.Parse("ring.yaml", []byte(file))
+	if err == nil || !strings.Contains(err.Error(), "settings.secondSign: Invalid value: false: must be true") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Two seeds that host each other are named at both.
+func TestCheck_CircleOfTwo_IsRefused(t *testing.T) {
+	t.Parallel()
+	_, err := scenario.Parse("ring.yaml", []byte(ringOf("{name: first}, {name: a, hostedBy: b}, {name: b, hostedBy: a}",
+		"")))
+	if err == nil || strings.Count(err.Error(), "would host each other") != 2 ||
+		!strings.Contains(err.Error(), "a ring has three seeds or more") {
+		t.Errorf("%v", err)
+	}
+}
