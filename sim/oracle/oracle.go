@@ -38,9 +38,8 @@ type Violation struct {
 // All oracles, by name.
 func All() []Oracle {
 	return []Oracle{
-		CloudEmptied{}, CloudUntouched{}, Linearizable{}, MigrationEnds{}, NodesPreserved{}, NoFalseAlarm{}, NoLostMachine{},
-		NoLostWrite{}, NoOrphans{}, Revisions{}, ShootUntouched{},
-		SingleWriter{},
+		CloudEmptied{}, CloudUntouched{}, Linearizable{}, MigrationEnds{}, NoCircle{}, NodesPreserved{}, NoFalseAlarm{},
+		NoLostMachine{}, NoLostWrite{}, NoNeedlessMove{}, NoOrphans{}, Revisions{}, ShootUntouched{}, SingleWriter{},
 	}
 }
 

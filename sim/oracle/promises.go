@@ -10,6 +10,9 @@ var promises = map[string]string{
 	"Linearizable": "Reads and writes of each key look as if each had happened at one instant.",
 	"MigrationEnds": "A migration that begins ends, on the seed that was asked for, and it is still the same shoot, " +
 		"with all that was set in it.",
+	"NoCircle": "Seeds that are shoots host each other in no circle of fewer than three, and in none that the landscape " +
+		"does not have.",
+	"NoNeedlessMove": "A shoot of a silent seed stays where it is while its API answers.",
 	"NoLostMachine":  "Nodes are replaced one for one: no machine of a shoot is lost, and none doubled.",
 	"NoLostWrite":    "Every write that was acknowledged is in the data at the end, and nothing that nobody wrote.",
 	"NoOrphans":      "Nothing of a shoot is left on a seed that it has left.",

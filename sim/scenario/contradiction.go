@@ -49,7 +49,7 @@ type goal struct {
 // ofShoots are about shoots, and without any there is nothing to see.
 var ofShoots = []string{
 	"CloudEmptied", "CloudUntouched", "Linearizable", "MigrationEnds", "NoFalseAlarm", "NoLostMachine", "NoLostWrite",
-	"NodesPreserved", "NoOrphans", "Revisions", "ShootUntouched", "SingleWriter", "apiDowntime",
+	"NoNeedlessMove", "NodesPreserved", "NoOrphans", "Revisions", "ShootUntouched", "SingleWriter", "apiDowntime",
 }
 
 // Promises and measures that are judged by the writes of loads, and by what is left of them at the end.
@@ -108,6 +108,10 @@ var rules = []rule{
 		withoutEnd, "add a delete step for one" + orLeaveOut},
 	{[]string{"NodesPreserved", "NoLostMachine"}, never, "no shoot has workers",
 		withoutNodes, "give one workers" + orLeaveOut},
+	{about("NoNeedlessMove"), never, "a silent seed is dead without a second sign",
+		withoutSecondSign, "set settings.secondSign" + orLeaveOut},
+	{about("NoCircle"), never, "no seed is hosted by another",
+		withoutHosted, "name the seed that hosts one in its hostedBy" + orLeaveOut},
 	{about("CloudUntouched"), never, "a step applies a Service of type LoadBalancer",
 		asksCloud, "leave it out, or the Service"},
 }
@@ -240,6 +244,16 @@ func withoutEnd(c *course, _ goal) string {
 
 func withoutNodes(c *course, _ goal) string {
 	return unless(c.nodes, "is about nodes, and no shoot of the landscape has any")
+}
+
+func withoutSecondSign(c *course, _ goal) string {
+	return unless(c.of.Spec.Landscape.Settings.SecondSign, "is about shoots of silent seeds that still answer, and "+
+		"nobody asks them")
+}
+
+func withoutHosted(c *course, _ goal) string {
+	return unless(len(c.of.Spec.Landscape.HostedSeeds()) > 0, "is about seeds that are shoots, and the landscape has "+
+		"none")
 }
 
 func asksCloud(c *course, _ goal) string {
