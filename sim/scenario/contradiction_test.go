@@ -163,11 +163,11 @@ func cell(r row, needs, column string) string {
 	if strings.HasPrefix(column, "settings:") {
 		settings, steps = column, ""
 	}
-	switch r.name { // which need more of a landscape than steps can give
-	case "NoNeedlessMove":
+	if r.name == "NoNeedlessMove" || r.name == "NoCircle" { // which need more of a landscape than steps can give
 		settings = strings.TrimSuffix(strings.Replace(settings, "secondSign: true", "", 1), "}") + ", secondSign: true}"
 		settings = strings.Replace(settings, "{, ", "{", 1)
-	case "NoCircle":
+	}
+	if r.name == "NoCircle" {
 		host = ", hostedBy: b"
 	}
 	end := "- wait: {for: 2s, because: it is tested}"
