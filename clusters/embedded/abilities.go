@@ -51,13 +51,17 @@ func (c *Cluster) Lose(_ context.Context, wipe bool) error {
 	return c.done("lose", errs...)
 }
 
-// Return starts the cluster on the data it has and waits until it is ready.
+// Return starts the cluster on the data it has and waits until it is ready. Of a hosted cluster it starts the node, and
+// waits for nothing: the API server may need other nodes first.
 func (c *Cluster) Return(ctx context.Context) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()
 	c.mutex.Lock()
 	c.lost = false
 	c.mutex.Unlock()
+	if c.api.host != "" {
+		return c.done("return", c.launch(NodeProgram))
+	}
 	err := c.serve(ctx)
 	if err == nil {
 		err = c.settle(ctx, true)

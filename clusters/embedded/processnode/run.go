@@ -3,12 +3,12 @@ package processnode
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/version"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -17,11 +17,8 @@ import (
 	"github.com/transplant-sim/transplant/clusters/ready"
 )
 
-const (
-	// startTimeout bounds the first exchange with the API server.
-	startTimeout = time.Minute
-	startPoll    = 100 * time.Millisecond
-)
+// startPoll is how often the node tries again while it has no API server.
+const startPoll = 100 * time.Millisecond
 
 // Run is the process node: it registers the node and runs its pods until ctx is done. All containers end with the
 // calling process, whichever way it ends.
@@ -54,22 +51,21 @@ func Run(ctx context.Context, config Config, log logr.Logger) error {
 	}
 }
 
-// start starts everything in the order in which one part needs the other.
+// start starts everything in the order in which one part needs the other. It waits for the API server without a bound:
+// that of a seed that is a shoot may be away for long, and what runs it may wait for other nodes.
 func (a *agent) start(ctx context.Context, group *sync.WaitGroup) error {
 	a.recording.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: a.Client.CoreV1().Events("")})
 	group.Go(func() { <-ctx.Done(); a.recording.Shutdown() })
-	limited, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	version, err := a.awaitAPIServer(limited)
+	version, err := a.awaitAPIServer(ctx)
 	if err != nil {
 		return err
 	}
-	if err := a.folders.CreateClass(limited); err != nil {
+	if err := a.untilDone(ctx, a.folders.CreateClass); err != nil {
 		return err
 	}
 	a.factory.Start(ctx.Done())
 	a.metadata.Start(ctx.Done())
-	if err := a.awaitCaches(limited); err != nil {
+	if err := a.awaitCaches(ctx); err != nil {
 		return err
 	}
 	// Pods come last: their containers' variables show the services.
@@ -78,8 +74,8 @@ func (a *agent) start(ctx context.Context, group *sync.WaitGroup) error {
 		return err
 	}
 	a.bound.Start(ctx.Done())
-	if !cache.WaitForCacheSync(limited.Done(), registration.HasSynced) {
-		return errors.New("list the pods of the node: timed out")
+	if !cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+		return fmt.Errorf("list the pods of the node: %w", context.Cause(ctx))
 	}
 	if err := a.pods.Sweep(); err != nil {
 		return err
@@ -90,7 +86,8 @@ func (a *agent) start(ctx context.Context, group *sync.WaitGroup) error {
 		Client: a.Client, Clock: a.Clock, Log: a.Log, Name: a.config.Name, Address: a.config.Address, Port: a.config.Port,
 		Capacity: a.Capacity, Version: version,
 	}
-	registered, err := shown.Register(limited)
+	var registered *corev1.Node
+	err = a.untilDone(ctx, func(ctx context.Context) (err error) { registered, err = shown.Register(ctx); return err })
 	if err != nil {
 		return err
 	}
@@ -99,9 +96,27 @@ func (a *agent) start(ctx context.Context, group *sync.WaitGroup) error {
 	return nil
 }
 
+// untilDone asks the API server until it has done what it is asked for. It may be gone again since it answered first.
+func (a *agent) untilDone(ctx context.Context, ask func(context.Context) error) error {
+	var logged time.Time
+	return ready.Await(ctx, startPoll, 0, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, askTimeout)
+		defer cancel()
+		err := ask(ctx)
+		if err != nil && a.Clock.Since(logged) > askTimeout {
+			logged = a.Clock.Now()
+			a.Log.Info("The node waits for its API server", "reason", err.Error())
+		}
+		return err
+	})
+}
+
+// askTimeout bounds one question to the API server.
+const askTimeout = 10 * time.Second
+
 // awaitAPIServer waits until the API server answers, and returns its version.
 func (a *agent) awaitAPIServer(ctx context.Context) (found string, err error) {
-	err = ready.Await(ctx, startPoll, 0, func(ctx context.Context) error {
+	err = a.untilDone(ctx, func(ctx context.Context) error {
 		content, err := a.Client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
 		if err != nil {
 			return err
@@ -122,11 +137,11 @@ func (a *agent) awaitAPIServer(ctx context.Context) (found string, err error) {
 func (a *agent) awaitCaches(ctx context.Context) error {
 	for informer, synced := range a.factory.WaitForCacheSync(ctx.Done()) {
 		if !synced {
-			return fmt.Errorf("list each %v: timed out", informer)
+			return fmt.Errorf("list each %v: %w", informer, context.Cause(ctx))
 		}
 	}
 	if !cache.WaitForCacheSync(ctx.Done(), a.synced...) {
-		return errors.New("list what pods refer to: timed out")
+		return fmt.Errorf("list what pods refer to: %w", context.Cause(ctx))
 	}
 	return nil
 }
