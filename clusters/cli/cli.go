@@ -28,6 +28,9 @@ type Configure struct {
 	AddFlags func(*pflag.FlagSet)
 	Check    func(ctx context.Context, backend string, seeds []string) error
 
+	// Ring names the seeds of a landscape with a ring of so many of them, which Embedded then makes; nil if there is none.
+	Ring func(members int) (seeds []string, err error)
+
 	// Shoots that the garden knows, by the path of a kubeconfig, to be shown by status; nil for none.
 	Shoots func(ctx context.Context, kubeconfig string) ([]Shoot, error)
 

@@ -24,6 +24,9 @@ import (
 	"github.com/transplant-sim/transplant/clusters/kind/docker"
 )
 
+// ringFlag asks for a ring of seeds.
+const ringFlag = "ring"
+
 // superviseCommand is the hidden command of the detached process.
 const superviseCommand = "supervise"
 
@@ -31,6 +34,7 @@ const superviseCommand = "supervise"
 type planFlags struct {
 	landscapeFlag
 	seeds     []string
+	ring      int
 	slot      int
 	nodes     bool
 	backend   string
@@ -48,6 +52,10 @@ func (f *planFlags) register(command *cobra.Command, configure Configure) {
 	}
 	f.landscapeFlag.register(command)
 	command.Flags().StringSliceVar(&f.seeds, "seeds", []string{"a", "b"}, "names of the seeds")
+	if configure.Ring != nil {
+		command.Flags().IntVar(&f.ring, ringFlag, 0, "make a ring of so many seeds, each of which hosts the control plane "+
+			"of the next, and a seed outside of it (backend "+embeddedBackend+"); 0 for the seeds of --seeds")
+	}
 	command.Flags().IntVar(&f.slot, "slot", -1,
 		fmt.Sprintf("address slot, 0 to %d; -1 for the first slot with no address in use", address.Slots-1))
 	command.Flags().BoolVar(&f.nodes, "nodes", true,
@@ -65,9 +73,14 @@ func (f *planFlags) register(command *cobra.Command, configure Configure) {
 
 func (f *planFlags) arguments() []string {
 	arguments := []string{
-		superviseCommand, "--landscape=" + f.name, "--seeds=" + strings.Join(f.seeds, ","),
+		superviseCommand, "--landscape=" + f.name,
 		fmt.Sprintf("--slot=%d", f.slot), fmt.Sprintf("--nodes=%t", f.nodes),
 		"--backend=" + f.backend, "--node-image=" + f.nodeImage, "--from=" + f.from,
+	}
+	if f.ring > 0 {
+		arguments = append(arguments, fmt.Sprintf("--%s=%d", ringFlag, f.ring))
+	} else {
+		arguments = append(arguments, "--seeds="+strings.Join(f.seeds, ","))
 	}
 	f.own.VisitAll(func(flag *pflag.Flag) {
 		values := []string{flag.Value.String()}
@@ -86,7 +99,7 @@ func (f *planFlags) open(given *pflag.FlagSet) (err error) {
 	if f.from == "" {
 		return nil
 	}
-	for _, other := range []string{"landscape", "seeds", "slot", "nodes"} {
+	for _, other := range []string{"landscape", "seeds", ringFlag, "slot", "nodes"} {
 		if given.Changed(other) {
 			return fmt.Errorf("--%s: the checkpoint of --from %s has its own: leave the flag out", other, f.from)
 		}
@@ -104,6 +117,30 @@ func (f *planFlags) open(given *pflag.FlagSet) (err error) {
 		return err
 	}
 	return f.opened.CheckPlace(dir)
+}
+
+// shape the landscape as a ring, if that is asked for.
+func (f *planFlags) shape(given *pflag.FlagSet, configure Configure) (err error) {
+	if f.ring == 0 {
+		return nil
+	}
+	for _, wrong := range []struct {
+		is  bool
+		why string
+	}{
+		{given.Changed("seeds"), "it names its seeds itself: leave --seeds out"},
+		{f.backend != embeddedBackend, "seeds that are shoots are on backend " + embeddedBackend + " only: leave --backend " +
+			f.backend + " out"},
+		{!f.nodes, "the control planes of its seeds are pods: leave --nodes=false out"},
+	} {
+		if wrong.is {
+			return fmt.Errorf("--%s %d: %s", ringFlag, f.ring, wrong.why)
+		}
+	}
+	if f.seeds, err = configure.Ring(f.ring); err != nil {
+		return fmt.Errorf("--%s %d: %w", ringFlag, f.ring, err)
+	}
+	return nil
 }
 
 func (f *planFlags) options() embedded.Options {
@@ -189,6 +226,9 @@ func newUp(configure Configure) *cobra.Command {
 			if err := flags.open(command.Flags()); err != nil {
 				return err
 			}
+			if err := flags.shape(command.Flags(), configure); err != nil {
+				return err
+			}
 			out := command.OutOrStdout()
 			if quiet {
 				out = io.Discard
@@ -197,6 +237,7 @@ func newUp(configure Configure) *cobra.Command {
 		})
 	command.Example = `  transplant up
   transplant up --seeds a,b,c --landscape mine
+  transplant up --ring 3                   # seeds that are shoots on each other
   transplant up --backend kind`
 	flags.register(command, configure)
 	command.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only errors")
@@ -233,6 +274,9 @@ func newSupervise(configure Configure) *cobra.Command {
 	command := newCommand(superviseCommand, "Keep a landscape running (started by up)",
 		func(ctx context.Context, _ *cobra.Command, _ []string) error {
 			if err := flags.open(&pflag.FlagSet{}); err != nil {
+				return err
+			}
+			if err := flags.shape(&pflag.FlagSet{}, configure); err != nil {
 				return err
 			}
 			dir, err := flags.dir()

@@ -35,3 +35,28 @@ func TestPlanFlags_FlagsOfTheCaller_ReachTheSupervisor(t *testing.T) {
 		t.Errorf("and %q, %v", url, err)
 	}
 }
+
+// The supervisor makes the ring that was asked for, of the seeds that the caller names.
+func TestPlanFlags_Ring_ReachesTheSupervisor(t *testing.T) {
+	t.Parallel()
+	configure := Configure{Ring: func(int) ([]string, error) { return []string{"first", "a", "b", "c"}, nil }}
+	given, parsed := planFlags{}, planFlags{}
+	command, supervise := &cobra.Command{}, &cobra.Command{}
+	given.register(command, configure)
+	parsed.register(supervise, configure)
+	if err := command.ParseFlags([]string{"--ring=3"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := given.shape(command.Flags(), configure); err != nil {
+		t.Fatal(err)
+	}
+	if err := supervise.ParseFlags(given.arguments()[1:]); err != nil {
+		t.Fatal(err)
+	}
+	if err := parsed.shape(supervise.Flags(), configure); err != nil {
+		t.Fatal(err)
+	}
+	if parsed.ring != 3 || !slices.Equal(parsed.seeds, given.seeds) || len(parsed.seeds) != 4 {
+		t.Errorf("the supervisor makes a ring of %d among %q", parsed.ring, parsed.seeds)
+	}
+}

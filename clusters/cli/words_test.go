@@ -388,3 +388,34 @@ func TestUpWritesNothingForAMistake(t *testing.T) {
 		t.Errorf("there are %v, %v", entries, err)
 	}
 }
+
+// A mistake in the ring that is asked for is said before anything is made.
+func TestUp_RingThatCannotBe_SaysWhy(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv(rundir.HomeVariable, home)
+	configure := cli.Configure{Ring: func(members int) ([]string, error) {
+		if members < 3 {
+			return nil, errors.New("too small")
+		}
+		return strings.Split("first,a,b,c,d,e,f,g", ",")[:members+1], nil
+	}}
+	for args, want := range map[string]string{
+		"--ring=2":               "error: --ring 2: too small",
+		"--ring=3 --seeds=a,b":   "error: --ring 3: it names its seeds itself: leave --seeds out",
+		"--ring=3 --nodes=false": "error: --ring 3: the control planes of its seeds are pods: leave --nodes=false out",
+		"--ring=3 --backend=kind": "error: --ring 3: seeds that are shoots are on backend embedded only: leave " +
+			"--backend kind out",
+		"--ring=7":                 "error: plan the landscape: 8 seeds, at most 6 fit",
+		"--ring=3 --from=anything": "error: --ring: the checkpoint of --from anything has its own: leave the flag out",
+	} {
+		if got := sayWith(t, configure, append([]string{"up"}, strings.Fields(args)...)...); got != want {
+			t.Errorf("up %s: %q, want %q", args, got, want)
+		}
+	}
+	if got := say(t, "up", "--ring=3"); got != "error: unknown flag: --ring" {
+		t.Errorf("where there are no rings: %q", got)
+	}
+	if entries, err := os.ReadDir(home); err != nil || len(entries) > 0 {
+		t.Errorf("there are %v, %v", entries, err)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/transplant-sim/transplant/api/userfile"
+	"github.com/transplant-sim/transplant/clusters/embedded/address"
 )
 
 // What a flag may be at most, whatever it is for.
@@ -24,7 +25,8 @@ const (
 )
 
 // mostOf flags that allot something for each, by their names.
-var mostOf = map[string]int64{"jobs": 28, "last": 100_000, "evacuation-at-once": 1000, "epoch": math.MaxInt64}
+var mostOf = map[string]int64{"jobs": 28, "last": 100_000, "evacuation-at-once": 1000, "epoch": math.MaxInt64,
+	"ring": address.MaxClusters - 2} // beside the garden and the seed outside
 
 // zeroMeans are flags whose default is not zero and that say by zero that there is none.
 var zeroMeans = map[string]string{

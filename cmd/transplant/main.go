@@ -36,6 +36,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/tokenrequestor"
 	"github.com/transplant-sim/transplant/scenarios"
 	"github.com/transplant-sim/transplant/sim/cloud"
+	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/nodes"
 	"github.com/transplant-sim/transplant/sim/run"
 	"github.com/transplant-sim/transplant/sim/run/authoring"
@@ -76,9 +77,11 @@ breaks things on purpose, and judges each run from what was recorded.`,
 	add := addGroups(root)
 	buckets, chaosMesh := &environment.Buckets{}, &environment.ChaosMesh{}
 	extensions := &backend.Extensions{Warnings: os.Stderr}
+	ring := landscape.Landscape{} // without seeds, unless one is asked for
 	prepared := func() (*environment.Environment, error) {
 		s := environment.New(environment.ScenarioSettings)
 		s.Buckets, s.ChaosMesh = buckets, chaosMesh
+		s.Hosted, s.Settings.SecondSign = ring.HostedSeeds(), ring.Settings.SecondSign
 		return s, extensions.On(s)
 	}
 	configure := cli.Configure{
@@ -89,6 +92,10 @@ breaks things on purpose, and judges each run from what was recorded.`,
 		},
 		Check: func(ctx context.Context, backend string, seeds []string) error {
 			return errors.Join(buckets.Check(backend), chaosMesh.Check(backend), extensions.Check(ctx, backend, seeds))
+		},
+		Ring: func(members int) (seeds []string, err error) {
+			ring, err = landscape.Ring(members)
+			return ring.SeedNames(), err
 		},
 		Shoots: environment.ShootsOf,
 		Embedded: func(o *embedded.Options) error {

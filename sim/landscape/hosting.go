@@ -1,6 +1,27 @@
 package landscape
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
+
+// smallestRing is that of which none has the control planes of two others that host each other.
+const smallestRing = 3
+
+// Ring is a landscape with a ring of seeds a, b, c, …, each of which hosts the next, and the last one the first; and
+// with a seed "first" outside, which a ring needs (docs/ring.md).
+func Ring(members int) (Landscape, error) {
+	if members < smallestRing {
+		return Landscape{}, fmt.Errorf("make a ring of %d seeds: it needs %d or more, for two would host each other, and "+
+			"nobody could restore the one if the other is lost", members, smallestRing)
+	}
+	l := Landscape{Seeds: []Seed{{Name: "first"}}, Settings: Settings{SecondSign: true}}
+	name := func(member int) string { return string(rune('a' + (member+members)%members)) }
+	for member := range members {
+		l.Seeds = append(l.Seeds, Seed{Name: name(member), HostedBy: name(member - 1)})
+	}
+	return l, nil
+}
 
 // Hosted is a seed that is a shoot on another seed.
 type Hosted struct {

@@ -57,3 +57,24 @@ func TestAddHosted_AddsWhatIsMissing(t *testing.T) {
 		t.Error("who hosts whom is wrong")
 	}
 }
+
+// Each member of a ring is hosted by the one before it, and it is closed: the way from each leads back to it.
+func TestRing(t *testing.T) {
+	t.Parallel()
+	for _, members := range []int{-1, 0, 2} {
+		if _, err := landscape.Ring(members); err == nil {
+			t.Errorf("a ring of %d can be made", members)
+		}
+	}
+	l, err := landscape.Ring(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := hosted("first", "", "a", "d", "b", "a", "c", "b", "d", "c")
+	if diff := cmp.Diff(want.Seeds, l.Seeds); diff != "" || !l.Settings.SecondSign {
+		t.Errorf("second sign %t (-want +got):\n%s", l.Settings.SecondSign, diff)
+	}
+	if way := l.Circle("b"); len(way) != 4 {
+		t.Errorf("the way from b is %v", way)
+	}
+}
