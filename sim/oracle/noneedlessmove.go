@@ -77,11 +77,17 @@ func evacuationsOf(events []timeline.Event) (all []evacuation) {
 	}
 	before := map[string]timeline.Event{}
 	asked := map[string]string{} // the seed that the last step asked for, by shoot
+	refused := ""                // the shoot of the last step, if that must be refused
 	for _, e := range events {
 		switch p := e.Payload.(type) {
 		case timeline.StepStarted:
-			if p.To != "" && !p.Refused {
+			delete(asked, refused) // a request that was refused, as it must be, is over
+			refused = ""
+			if p.To != "" {
 				asked[e.Subject] = p.To
+			}
+			if p.Refused {
+				refused = e.Subject
 			}
 		case timeline.ShootSeen:
 			last := before[e.Subject]

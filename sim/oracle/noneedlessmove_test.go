@@ -44,6 +44,10 @@ func TestNoNeedlessMove(t *testing.T) {
 	asked := of("alpha", timeline.StepStarted{Verb: "migrate", To: "b"})
 	elsewhere := of("alpha", timeline.StepStarted{Verb: "migrate", To: "c"})
 	refused := of("alpha", timeline.StepStarted{Verb: "migrate", To: "b", Refused: true})
+	refusedBefore := after(second, always, bound)
+	for i, step := range []timeline.Event{refused, elsewhere} {
+		refusedBefore[4+i].Subject, refusedBefore[4+i].Payload = step.Subject, step.Payload
+	}
 	const needless = `alpha: it is evacuated from "a" to "b", though its API answered`
 	check(t, oracle.NoNeedlessMove{}, map[string]row{
 		"it stays":                        {events: after(second, always)},
@@ -57,7 +61,8 @@ func TestNoNeedlessMove(t *testing.T) {
 			lacks: `whether alpha answered before it was bound to seed "b": nobody tried for 4s`},
 		"asked for":              {events: after(second, always, asked, bound)},
 		"another seed asked for": {events: after(second, always, elsewhere, bound), want: needless},
-		"asked for and refused":  {events: after(second, always, refused, bound), want: needless},
+		"asked for, and not refused as it must be":   {events: after(second, always, refused, bound)},
+		"asked for and refused, and evacuated later": {events: refusedBefore, want: needless},
 		"seen when it was elsewhere": {events: after(second, always, on("b", "b")),
 			lacks: `when alpha was bound to seed "b"`},
 		"without a second sign": {
