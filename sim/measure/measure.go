@@ -22,6 +22,9 @@ type Measures struct {
 	// APIUnobservedSeconds is how long nobody tried to reach the API though it was due: the downtime may be longer by
 	// that. Absent when it was observed all the time.
 	APIUnobservedSeconds *float64 `json:"apiUnobservedSeconds,omitempty"`
+	// BystanderDowntimeSeconds is the downtime of the shoots that stayed on their seed all the time while others moved.
+	// In APIDowntimeSeconds they are hidden behind those.
+	BystanderDowntimeSeconds *float64 `json:"bystanderDowntimeSeconds,omitempty"`
 	// LostWrites is the number of acknowledged writes that are not in the data at the end, of all shoots together.
 	LostWrites *int `json:"lostWrites,omitempty"`
 	// RPOSeconds is the time between the newest write that survived before the first lost one of a store, and the newest
@@ -52,6 +55,7 @@ func (m Measures) Numbers() iter.Seq2[string, float64] {
 			{name: "apiDowntimeSeconds", seconds: m.APIDowntimeSeconds},
 			{name: "apiLongestGapSeconds", seconds: m.APILongestGapSeconds},
 			{name: "apiUnobservedSeconds", seconds: m.APIUnobservedSeconds},
+			{name: "bystanderDowntimeSeconds", seconds: m.BystanderDowntimeSeconds},
 			{name: "rtoSeconds", seconds: m.RTOSeconds}, {name: "rpoSeconds", seconds: m.RPOSeconds},
 			{name: "lostWrites", count: m.LostWrites}, {name: "restoresAtOnce", count: m.RestoresAtOnce},
 		} {
@@ -74,6 +78,7 @@ func (m Measures) Numbers() iter.Seq2[string, float64] {
 // Of measures a run.
 func Of(events []timeline.Event) Measures {
 	var m Measures
+	bystanders := Bystanders(events)
 	for _, shoot := range shoots(events) {
 		if seen := AvailabilityOf(events, shoot); seen.Attempted && isFollowed(events, shoot) {
 			var longest time.Duration
@@ -82,6 +87,9 @@ func Of(events []timeline.Event) Measures {
 			}
 			worst(&m.APIDowntimeSeconds, seen.Downtime())
 			worst(&m.APILongestGapSeconds, longest)
+			if slices.Contains(bystanders, shoot) {
+				worst(&m.BystanderDowntimeSeconds, seen.Downtime())
+			}
 			if blind := total(seen.Unobserved); blind > 0 {
 				worst(&m.APIUnobservedSeconds, blind)
 			}

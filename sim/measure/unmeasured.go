@@ -14,8 +14,20 @@ import (
 
 // Unreached says of which shoots it is not known whether the downtime is within a limit: those of which so much was not
 // observed that they may have been away for longer.
-func Unreached(events []timeline.Event, limit time.Duration) (unseen []string) {
-	for _, shoot := range shoots(events) {
+func Unreached(events []timeline.Event, limit time.Duration) []string {
+	return unreached(events, shoots(events), limit)
+}
+
+// UnreachedBystanders is Unreached for Bystanders. A shoot that nobody has seen in the garden may be one.
+func UnreachedBystanders(events []timeline.Event, limit time.Duration) []string {
+	bystanders := Bystanders(events)
+	return unreached(events, slices.DeleteFunc(shoots(events), func(shoot string) bool {
+		return isFollowed(events, shoot) && !slices.Contains(bystanders, shoot)
+	}), limit)
+}
+
+func unreached(events []timeline.Event, shoots []string, limit time.Duration) (unseen []string) {
+	for _, shoot := range shoots {
 		if !isFollowed(events, shoot) {
 			unseen = append(unseen, "the Shoot "+shoot+" in the garden, which says when it is due")
 			continue

@@ -21,6 +21,7 @@ type resultMetrics struct {
 // Names of measures, as labels.
 const (
 	rto, rpo, apiDowntime, apiLongestGap = "rto", "rpo", "api_downtime", "api_longest_gap"
+	bystanderDowntime                    = "bystander_downtime"
 	lostWrites, restoresAtOnce           = "lost_writes", "restores_at_once"
 )
 
@@ -30,7 +31,7 @@ func newResultMetrics() resultMetrics {
 		violations: gauge("transplant_run_violations", "Violations, by promise.", "promise"),
 		wall:       gauge("transplant_run_duration_seconds", "How long the run took."),
 		seconds: gauge("transplant_run_measure_seconds",
-			"Measures of the run that are times: rto, rpo, api_downtime, api_longest_gap.", "measure"),
+			"Measures of the run that are times: rto, rpo, api_downtime, api_longest_gap, bystander_downtime.", "measure"),
 		counts: gauge("transplant_run_measure_number",
 			"Measures of the run that are numbers: lost_writes, restores_at_once.", "measure"),
 		goal: gauge("transplant_run_goal", "The most that a measure may be by the scenario: seconds, or a number.",
@@ -52,7 +53,8 @@ func (r resultMetrics) goals(start timeline.RunStarted) error {
 		return fmt.Errorf("read the scenario in the timeline: %w", err)
 	}
 	goals := s.Spec.Measure
-	for name, bound := range map[string]*scenario.Bound{rto: goals.RTO, rpo: goals.RPO, apiDowntime: goals.APIDowntime} {
+	for name, bound := range map[string]*scenario.Bound{rto: goals.RTO, rpo: goals.RPO, apiDowntime: goals.APIDowntime,
+		bystanderDowntime: goals.BystanderDowntime} {
 		if bound != nil {
 			r.goal.WithLabelValues(name).Set(bound.Max.Seconds())
 		}
@@ -82,7 +84,7 @@ func (r resultMetrics) take(report *verdict.Report) {
 
 func (r resultMetrics) measures(m measure.Measures) {
 	for name, value := range map[string]*float64{rto: m.RTOSeconds, rpo: m.RPOSeconds, apiDowntime: m.APIDowntimeSeconds,
-		apiLongestGap: m.APILongestGapSeconds} {
+		apiLongestGap: m.APILongestGapSeconds, bystanderDowntime: m.BystanderDowntimeSeconds} {
 		if value != nil {
 			r.seconds.WithLabelValues(name).Set(*value)
 		}

@@ -62,6 +62,9 @@ func measuresOf(run *Run) []measured {
 		m.LostWrites, goals.LostWrites)
 	seconds(apiDowntime, "how long users and programs could not reach the shoot, whatever the reason",
 		"how long the API could not be reached by name, in all; of the worst shoot", m.APIDowntimeSeconds, goals.APIDowntime)
+	seconds("API downtime of bystanders", "users of shoots that are not moved should notice nothing",
+		"how long the API of shoots that stayed on their seed all the time could not be reached; of the worst of them",
+		m.BystanderDowntimeSeconds, goals.BystanderDowntime)
 	seconds("API not observed", "how far the downtime can be relied on",
 		"how long nobody tried to reach the API though it was due: the downtime may be longer by that",
 		m.APIUnobservedSeconds, nil)

@@ -49,6 +49,7 @@ var rows = []row{
 	{"SingleWriter", "always: [SingleWriter]", ""},
 	{"apiDowntime", "measure: {apiDowntime: {max: 20s}}", evacuated},
 	{"apiDowntime 0s", "measure: {apiDowntime: {max: 0s}}", ""},
+	{"bystanderDowntime", "measure: {bystanderDowntime: {max: 3s}}", moved},
 	{"lostWrites", "measure: {lostWrites: {max: 100}}", evacuated},
 	{"lostWrites 0", "measure: {lostWrites: {max: 0}}", loaded},
 	{"restoresAtOnce", "measure: {restoresAtOnce: {max: 2}}", moved},

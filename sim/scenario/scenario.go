@@ -73,6 +73,8 @@ type Measure struct {
 	// than five shoots fifty times for all of them, by its name and over the link of user: a fault of this link, or of
 	// DNS, counts.
 	APIDowntime *Bound `json:"apiDowntime,omitempty"`
+	// BystanderDowntime is like APIDowntime, for the shoots that stay on their seed all the time while others move.
+	BystanderDowntime *Bound `json:"bystanderDowntime,omitempty"`
 	// RTO bounds the time from a fault to the first write that is acknowledged after the recovery from it, by an owner to
 	// whom the one before had not handed over, or, for a shoot without a load, until its API is reached; of several
 	// recoveries the longest.
@@ -101,7 +103,7 @@ type Count struct {
 // that the scenario was written on. The RPO stays: it is about data. It is called after Default.
 func (s *Scenario) Stretch(factor float64) {
 	times := []*metav1.Duration{&s.Spec.SettleWithin}
-	for _, goal := range []*Bound{s.Spec.Measure.APIDowntime, s.Spec.Measure.RTO} {
+	for _, goal := range []*Bound{s.Spec.Measure.APIDowntime, s.Spec.Measure.BystanderDowntime, s.Spec.Measure.RTO} {
 		if goal != nil {
 			times = append(times, &goal.Max)
 		}

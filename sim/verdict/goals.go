@@ -34,6 +34,10 @@ func (r *Report) judgeGoals(events []timeline.Event, goals scenario.Measure, com
 	seconds("apiDowntime", r.Measures.APIDowntimeSeconds, goals.APIDowntime, func(events []timeline.Event) []string {
 		return measure.Unreached(events, goals.APIDowntime.Max.Duration)
 	})
+	seconds("bystanderDowntime", r.Measures.BystanderDowntimeSeconds, goals.BystanderDowntime,
+		func(events []timeline.Event) []string {
+			return measure.UnreachedBystanders(events, goals.BystanderDowntime.Max.Duration)
+		})
 	if goals.RTO != nil {
 		lacks = append(lacks,
 			r.judgeRecoveries(events, Objective{Measure: "rto", Max: goals.RTO.Seconds(), Measured: r.Measures.RTOSeconds},

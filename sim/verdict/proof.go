@@ -17,7 +17,9 @@ func proofOf(measured string, events []timeline.Event) []int {
 	var proof []int
 	switch measured {
 	case "apiDowntime":
-		proof = outageProof(events)
+		proof = outageProof(events, timeline.Subjects[timeline.Reached](events))
+	case "bystanderDowntime":
+		proof = outageProof(events, measure.Bystanders(events))
 	case "rto":
 		proof = measure.RecoveryProof(events)
 	case "rpo", "lostWrites":
@@ -32,11 +34,14 @@ func proofOf(measured string, events []timeline.Event) []int {
 	return proof[:min(len(proof), mostProofs)]
 }
 
-// outageProof are the attempts that bound every outage.
-func outageProof(events []timeline.Event) []int {
+// outageProof are the attempts that bound every outage of the shoots.
+func outageProof(events []timeline.Event, shoots []string) []int {
 	edges := map[string]map[time.Duration]bool{}
 	var proof []int
 	for e, p := range timeline.Of[timeline.Reached](events) {
+		if !slices.Contains(shoots, e.Subject) {
+			continue
+		}
 		known, looked := edges[e.Subject]
 		if !looked {
 			known = map[time.Duration]bool{}

@@ -81,6 +81,7 @@ func measureLines(r *verdict.Report) []string {
 	}
 	seconds("API downtime", m.APIDowntimeSeconds, downtime)
 	seconds("longest outage", m.APILongestGapSeconds, "")
+	seconds("API downtime of bystanders", m.BystanderDowntimeSeconds, goalOf(r, "bystanderDowntime", " s"))
 	if m.LostWrites != nil {
 		add("lost writes", "%8d", *m.LostWrites, goalOf(r, "lostWrites", ""))
 	}
