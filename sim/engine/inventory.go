@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"path"
 	"slices"
@@ -186,18 +187,31 @@ func checkReadable(events []timeline.Event) error {
 	return errors.Join(errs...)
 }
 
-// lasting names everything but events, which expire.
+// lasting names everything that may say that somebody is still at work.
 func lasting(events []timeline.Event) []string {
 	found := []string{}
-	for e, p := range timeline.Of[timeline.InventorySeen](events) {
-		for _, item := range p.Items {
-			if !isEvent(item) {
-				found = append(found, fmt.Sprintf("%s on %s", itemName(item), e.Subject))
+	for e, item := range telling(events) {
+		found = append(found, fmt.Sprintf("%s on %s", itemName(item), e.Subject))
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// telling are the items of looks without what comes and goes though nobody is at work: events come and expire at any
+// time, and backups come, of which counts whether an epoch has any.
+func telling(events []timeline.Event) iter.Seq2[timeline.Event, timeline.Item] {
+	return func(yield func(timeline.Event, timeline.Item) bool) {
+		for e, p := range timeline.Of[timeline.InventorySeen](events) {
+			for _, item := range p.Items {
+				if item.Class == "object" { // in a bucket
+					item.Name = path.Dir(item.Name)
+				}
+				if !isEvent(item) && !yield(e, item) {
+					return
+				}
 			}
 		}
 	}
-	slices.Sort(found)
-	return found
 }
 
 func isEvent(item timeline.Item) bool {
@@ -211,24 +225,21 @@ func itemName(item timeline.Item) string {
 
 // changing lists what may still be on its way out: what mentions a shoot, and where, and folders, which go a moment
 // after their pods; with them whether their pods were there, so that a folder is without its pod in two looks before it
-// counts. Events come and expire at any time, and backups come: of these, what counts is whether an epoch has any.
+// counts.
 func changing(events []timeline.Event) []string {
-	found := []string{}
+	there := map[string]map[string]bool{} // the UIDs of a look, by its place
 	for e, p := range timeline.Of[timeline.InventorySeen](events) {
-		there := map[string]bool{}
-		for _, item := range p.Items {
-			there[item.UID] = true
+		if there[e.Subject] == nil {
+			there[e.Subject] = map[string]bool{}
 		}
 		for _, item := range p.Items {
-			if isEvent(item) {
-				continue
-			}
-			if item.Class == "object" { // in a bucket
-				item.Name = path.Dir(item.Name)
-			}
-			if len(item.Mentions) > 0 || item.Class == "folder" {
-				found = append(found, fmt.Sprintf("%s on %s owned %t", itemName(item), e.Subject, there[item.Owner]))
-			}
+			there[e.Subject][item.UID] = true
+		}
+	}
+	found := []string{}
+	for e, item := range telling(events) {
+		if len(item.Mentions) > 0 || item.Class == "folder" {
+			found = append(found, fmt.Sprintf("%s on %s owned %t", itemName(item), e.Subject, there[e.Subject][item.Owner]))
 		}
 	}
 	slices.Sort(found)

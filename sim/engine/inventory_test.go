@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -132,4 +133,30 @@ func errorText(err error) string {
 		return ""
 	}
 	return err.Error()
+}
+
+// TestNames_OfBackupsAndEvents_AreAsBefore: they come although nobody is at work.
+func TestNames_OfBackupsAndEvents_AreAsBefore(t *testing.T) {
+	t.Parallel()
+	look := func(items ...timeline.Item) []timeline.Event {
+		for i := range items {
+			items[i].Mentions = []string{"alpha"}
+		}
+		seen := timeline.InventorySeen{Items: items}
+		return []timeline.Event{{Subject: "a", Kind: seen.Kind(), Payload: seen}}
+	}
+	pod := timeline.Item{Class: "pods", Namespace: "n", Name: "p"}
+	first := timeline.Item{Class: "object", Name: "alpha/3/Full-1"}
+	later := timeline.Item{Class: "object", Name: "alpha/3/Incr-2"}
+	other := timeline.Item{Class: "object", Name: "alpha/4/Full-1"}
+	event := timeline.Item{Class: "events.events.k8s.io", Namespace: "n", Name: "e"}
+	for name, names := range map[string]func([]timeline.Event) []string{"lasting": lasting, "changing": changing} {
+		before := names(look(pod, first))
+		if now := names(look(pod, first, later, event)); !slices.Equal(before, now) {
+			t.Errorf("%s: %q after %q", name, now, before)
+		}
+		if now := names(look(pod, first, other)); slices.Equal(before, now) {
+			t.Errorf("%s: the backups of another epoch make no difference: %q", name, now)
+		}
+	}
 }
