@@ -190,16 +190,16 @@ func checkReadable(events []timeline.Event) error {
 // lasting names everything that may say that somebody is still at work.
 func lasting(events []timeline.Event) []string {
 	found := []string{}
-	for e, item := range telling(events) {
+	for e, item := range significant(events) {
 		found = append(found, fmt.Sprintf("%s on %s", itemName(item), e.Subject))
 	}
 	slices.Sort(found)
 	return slices.Compact(found)
 }
 
-// telling are the items of looks without what comes and goes though nobody is at work: events come and expire at any
+// significant are the items of looks without what comes and goes though nobody is at work: events come and expire at any
 // time, and backups come, of which counts whether an epoch has any.
-func telling(events []timeline.Event) iter.Seq2[timeline.Event, timeline.Item] {
+func significant(events []timeline.Event) iter.Seq2[timeline.Event, timeline.Item] {
 	return func(yield func(timeline.Event, timeline.Item) bool) {
 		for e, p := range timeline.Of[timeline.InventorySeen](events) {
 			for _, item := range p.Items {
@@ -237,7 +237,7 @@ func changing(events []timeline.Event) []string {
 		}
 	}
 	found := []string{}
-	for e, item := range telling(events) {
+	for e, item := range significant(events) {
 		if len(item.Mentions) > 0 || item.Class == "folder" {
 			found = append(found, fmt.Sprintf("%s on %s owned %t", itemName(item), e.Subject, there[e.Subject][item.Owner]))
 		}
