@@ -197,8 +197,8 @@ func lasting(events []timeline.Event) []string {
 	return slices.Compact(found)
 }
 
-// significant are the items of looks without what comes and goes though nobody is at work: events come and expire at any
-// time, and backups come, of which counts whether an epoch has any.
+// significant are the items of looks without what comes and goes though nobody is at work: events come and expire at
+// any time, and backups come, of which counts whether an epoch has any.
 func significant(events []timeline.Event) iter.Seq2[timeline.Event, timeline.Item] {
 	return func(yield func(timeline.Event, timeline.Item) bool) {
 		for e, p := range timeline.Of[timeline.InventorySeen](events) {
