@@ -70,7 +70,7 @@ func (l *link) close() {
 // newRoute starts to ask the guard for validity.
 func newRoute(ctx context.Context, want target, t *table) (*route, error) {
 	transport := access.Transport(func(context.Context) (access.Credentials, error) {
-		return t.credentials(want.namespace)
+		return t.guardAccess(want.namespace)
 	})
 	holder, err := validity.NewHolder(want.guard, t.name, t.clock, transport)
 	if err != nil {

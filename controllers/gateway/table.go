@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
@@ -27,7 +26,8 @@ type table struct {
 	interval time.Duration
 	log      logr.Logger
 	metrics  *metrics
-	secrets  corelisters.SecretLister // with the credentials for the guards
+	// guardAccess finds the credentials for the guard of a namespace, as they are now.
+	guardAccess func(namespace string) (access.Credentials, error)
 
 	mu         sync.RWMutex
 	namespaces map[string]*route
@@ -69,15 +69,6 @@ func (t *table) addLocked(want target) error {
 	}
 	t.namespaces[want.namespace] = r
 	return nil
-}
-
-// credentials for the guard of a namespace, as they are now.
-func (t *table) credentials(namespace string) (access.Credentials, error) {
-	secret, err := t.secrets.Secrets(namespace).Get(access.Gateway.Secret())
-	if err != nil {
-		return access.Credentials{}, fmt.Errorf("read the credentials for the guard of %q: %w", namespace, err)
-	}
-	return access.FromSecret(secret.Data), nil
 }
 
 // reindexLocked maps hosts to routes. Of several namespaces that want one host, the first by name has it.

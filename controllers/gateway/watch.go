@@ -54,7 +54,14 @@ func watch(ctx context.Context, client kubernetes.Interface, table *table,
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, access.Gateway.Secret()).String()
 		}))
-	table.secrets = keys.Core().V1().Secrets().Lister()
+	secrets := keys.Core().V1().Secrets().Lister()
+	table.guardAccess = func(namespace string) (access.Credentials, error) {
+		secret, err := secrets.Secrets(namespace).Get(access.Gateway.Secret())
+		if err != nil {
+			return access.Credentials{}, fmt.Errorf("read the credentials for the guard of %q: %w", namespace, err)
+		}
+		return access.FromSecret(secret.Data), nil
+	}
 	seen := []cache.InformerSynced{keys.Core().V1().Secrets().Informer().HasSynced}
 	for _, informer := range []cache.SharedIndexInformer{factory.Core().V1().Services().Informer(),
 		factory.Core().V1().Namespaces().Informer()} {
