@@ -67,6 +67,17 @@ func (s Slot) CloudMetrics() netip.AddrPort { return netip.AddrPortFrom(s.addr(0
 // NodesMetrics is where the process of the machines serves its metrics.
 func (s Slot) NodesMetrics() netip.AddrPort { return netip.AddrPortFrom(s.addr(0, 0, 4), metricsPort) }
 
+// Outside is the n-th address, from 0, for a control plane that runs outside any seed.
+func (s Slot) Outside(n int) (netip.Addr, error) {
+	if n < 0 || n >= outsides {
+		return netip.Addr{}, fmt.Errorf("plan the address of control plane %d outside any seed: at most %d fit", n, outsides)
+	}
+	return s.addr(0, 0, byte(5+n)), nil
+}
+
+// outsides is how many control planes can run outside any seed at the same time.
+const outsides = 200
+
 // LinkPort is the port of every link, on an address of its own.
 const LinkPort = 8443
 
