@@ -2,9 +2,11 @@ package cloud
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 )
 
 // Zone is a DNS zone that the cloud's DNS server answers for. Its name is unique.
@@ -102,4 +104,22 @@ func (r Records) Put(ctx context.Context, set *RecordSet, condition If) (*Record
 // Delete removes the record set, if the condition holds.
 func (r Records) Delete(ctx context.Context, kind, name string, condition If) error {
 	return r.client.do(ctx, request{method: http.MethodDelete, path: r.path(kind, name), query: condition.query()}, nil)
+}
+
+// ZoneOf finds the zone with the longest name that the name of a record ends in.
+func (c *Client) ZoneOf(ctx context.Context, record string) (*Zone, error) {
+	zones, err := c.Zones().List(ctx, Filter{})
+	if err != nil {
+		return nil, fmt.Errorf("list the DNS zones: %w", err)
+	}
+	best := &Zone{}
+	for i, zone := range zones {
+		if (record == zone.Name || strings.HasSuffix(record, "."+zone.Name)) && len(zone.Name) > len(best.Name) {
+			best = &zones[i]
+		}
+	}
+	if best.Name == "" {
+		return nil, fmt.Errorf("find the DNS zone of %q: none of %d zones has it", record, len(zones))
+	}
+	return best, nil
 }

@@ -132,7 +132,8 @@ breaks things on purpose, and judges each run from what was recorded.`,
 	)
 	add(forResults, run.NewJudgeCommand(), run.NewReportCommand(), run.NewProfileCommand(), run.NewTrendCommand(),
 		run.NewMergeCommand(), newDashboards())
-	add(forLandscapes, append(cli.NewCommands(configure), checkpoints)...)
+	add(forLandscapes, append(cli.NewCommands(configure), checkpoints,
+		cli.CompleteLandscape(actors.NewRestoreControlPlane()))...)
 	add(forOther, explain.NewCommand(), newVersion(), newMan())
 	add(programs,
 		actors.NewGardenControllerManager(), actors.NewGardenlet(),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/transplant-sim/transplant/api/cloud"
@@ -68,7 +67,7 @@ func (c *CloudTXT) zoneOf(ctx context.Context, name string) (string, error) {
 	if known {
 		return id, nil
 	}
-	id, err := c.findZone(ctx, name)
+	zone, err := c.Client.ZoneOf(ctx, name)
 	if err != nil {
 		return "", err
 	}
@@ -77,24 +76,6 @@ func (c *CloudTXT) zoneOf(ctx context.Context, name string) (string, error) {
 	if c.zones == nil {
 		c.zones = map[string]string{}
 	}
-	c.zones[name] = id
-	return id, nil
-}
-
-// findZone asks for the zone with the longest name that the record's name ends in.
-func (c *CloudTXT) findZone(ctx context.Context, name string) (string, error) {
-	zones, err := c.Client.Zones().List(ctx, cloud.Filter{})
-	if err != nil {
-		return "", fmt.Errorf("list the DNS zones: %w", err)
-	}
-	best := cloud.Zone{}
-	for _, zone := range zones {
-		if (name == zone.Name || strings.HasSuffix(name, "."+zone.Name)) && len(zone.Name) > len(best.Name) {
-			best = zone
-		}
-	}
-	if best.Name == "" {
-		return "", fmt.Errorf("find the DNS zone of %q: none of %d zones has it", name, len(zones))
-	}
-	return best.ID, nil
+	c.zones[name] = zone.ID
+	return zone.ID, nil
 }

@@ -220,15 +220,24 @@ func (f *gardenletFlags) abortInterrupted(ctx context.Context, factory *controlp
 // factory wires what every run of a flow needs. Flows decide without caches.
 func (f *gardenletFlags) factory(gardenConfig, seedConfig, cloudConfig *rest.Config,
 	shoots *shootClients) (*controlplane.Factory, error) {
+	factory, err := outsideSeed(gardenConfig, cloudConfig)
+	if err != nil {
+		return nil, err
+	}
+	factory.Settings, factory.Shoots = f.settings, shoots
+	factory.Seed, err = client.New(connection.Bounded(seedConfig, callTimeout), client.Options{Scheme: seedScheme()})
+	if err != nil {
+		return nil, fmt.Errorf("make the client of the seed: %w", err)
+	}
+	return factory, nil
+}
+
+// outsideSeed is what a run of a flow needs of the garden and of the cloud.
+func outsideSeed(gardenConfig, cloudConfig *rest.Config) (*controlplane.Factory, error) {
 	gardenConfig = connection.Bounded(gardenConfig, callTimeout)
-	seedConfig = connection.Bounded(seedConfig, callTimeout)
 	garden, err := client.New(gardenConfig, client.Options{Scheme: gardenScheme()})
 	if err != nil {
 		return nil, fmt.Errorf("make the client of the garden: %w", err)
-	}
-	seedClient, err := client.New(seedConfig, client.Options{Scheme: seedScheme()})
-	if err != nil {
-		return nil, fmt.Errorf("make the client of the seed: %w", err)
 	}
 	leases, err := kubernetes.NewForConfig(gardenConfig)
 	if err != nil {
@@ -251,13 +260,10 @@ func (f *gardenletFlags) factory(gardenConfig, seedConfig, cloudConfig *rest.Con
 		return nil, err
 	}
 	return &controlplane.Factory{
-		Settings: f.settings,
 		Clock:    clock.RealClock{},
 		Boottime: boottime,
 		Garden:   garden,
-		Seed:     seedClient,
 		Bell:     &scope.Bell{},
-		Shoots:   shoots,
 		Owners:   &authorities{leases: leases, txt: &ownership.CloudTXT{Client: dns}},
 		Bucket:   &buckets{cloud: content},
 		States:   &shootstate.Store{Garden: garden, Clock: clock.RealClock{}},

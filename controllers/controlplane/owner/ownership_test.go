@@ -38,6 +38,8 @@ func TestRefuseForeign(t *testing.T) {
 		"of the seed's own former self": {record: ownership.Record{Owner: "uid-a-before", Epoch: 2, Seed: "a"}},
 		"another's": {record: controlplanetest.Owned("uid-b", 6),
 			refused: `seed "b"'s, by its record in DNS with epoch 6`},
+		"of a place outside any seed": {record: ownership.Record{Owner: "uid-o", Epoch: 6, Seed: "outside"},
+			refused: "runs outside any seed, by its record in DNS with epoch 6"},
 		"nobody knows: DNS is down": {record: controlplanetest.Owned("uid-a", 3), down: true,
 			refused: "ask who owns the shoot"},
 	} {

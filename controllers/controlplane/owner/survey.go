@@ -98,7 +98,7 @@ func (s *Survey) EtcdRestored(ctx context.Context) (bool, error) {
 	return err == nil && !left, err
 }
 
-// refuseForeign is an error if DNS gives the shoot to another seed that exists.
+// refuseForeign is an error if DNS gives the shoot to another seed that exists, or to a place outside any seed.
 func (s *Survey) refuseForeign(ctx context.Context) error {
 	whose, err := s.Whose(ctx)
 	if err != nil || whose != tenure.OthersBegun {
@@ -107,6 +107,10 @@ func (s *Survey) refuseForeign(ctx context.Context) error {
 	record, err := s.decision(ctx)
 	if err != nil {
 		return err
+	}
+	if record.Seed == ownership.Outside {
+		return fmt.Errorf("the shoot's control plane runs outside any seed, by its record in DNS with epoch %d: it is not "+
+			"taken from there without a restore", record.Epoch)
 	}
 	seeds := &gardencorev1beta1.SeedList{}
 	if err := s.o.Garden.List(ctx, seeds); err != nil {

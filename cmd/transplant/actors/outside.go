@@ -1,0 +1,379 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/address"
+	"github.com/transplant-sim/transplant/clusters/embedded/plainpod"
+	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/clusters/embedded/program"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/controllers/controlplane/etcd"
+	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
+	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
+	"github.com/transplant-sim/transplant/controllers/etcd/access"
+	"github.com/transplant-sim/transplant/controllers/gateway"
+	"github.com/transplant-sim/transplant/controllers/migration/secondsign"
+	"github.com/transplant-sim/transplant/controllers/outside"
+	"github.com/transplant-sim/transplant/controllers/ownership"
+)
+
+// RestoreControlPlane is the name of the command.
+const RestoreControlPlane = "restore-control-plane"
+
+// Outside is what an operator has who restores control planes outside any seed. It is a file of the run directory.
+type Outside struct {
+	// Slot of the landscape, and the path of its binary with etcd and the programs of Kubernetes.
+	Slot         address.Slot `json:"slot"`
+	ControlPlane string       `json:"controlPlane"`
+	// GardenKubeconfig and CloudKubeconfig are the paths of the operator's, ProgramsKubeconfig that of the programs' for
+	// the cloud.
+	GardenKubeconfig   string `json:"gardenKubeconfig"`
+	CloudKubeconfig    string `json:"cloudKubeconfig"`
+	ProgramsKubeconfig string `json:"programsKubeconfig"`
+	// ProxyURL and ProxyCA are the way to shoots by their names.
+	ProxyURL string `json:"proxyURL"`
+	ProxyCA  []byte `json:"proxyCA"`
+	// Namespace of the shoots, and the domain below which they live.
+	Namespace      string `json:"namespace"`
+	InternalDomain string `json:"internalDomain"`
+	// Durations are those of all gardenlets: who owns a shoot waits as long as the owner before it may be valid.
+	OwnerCheckInterval   metav1.Duration `json:"ownerCheckInterval"`
+	OwnerCheckTimeout    metav1.Duration `json:"ownerCheckTimeout"`
+	DeltaInterval        metav1.Duration `json:"deltaInterval"`
+	FullSnapshotInterval metav1.Duration `json:"fullSnapshotInterval"`
+	DNSTTL               metav1.Duration `json:"dnsTTL"`
+}
+
+// outsidePath is where it is in a run directory.
+func outsidePath(dir rundir.Dir) string { return dir.Join("outside.yaml") }
+
+// WriteOutside writes what an operator has into the run directory.
+func WriteOutside(dir rundir.Dir, has Outside) error {
+	content, err := yaml.Marshal(has)
+	if err == nil {
+		err = os.WriteFile(outsidePath(dir), content, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("write what control planes outside any seed need: %w", err)
+	}
+	return nil
+}
+
+// OutsideDir is the folder of the control plane of a shoot that runs outside any seed. It is there for as long as that.
+func OutsideDir(dir rundir.Dir, shoot string) string { return dir.Join("outside", shoot) }
+
+// addressFile in that folder has the address.
+const addressFile = "address"
+
+// FindOutside finds a control plane that runs outside any seed: its address, and the files of the observer's
+// certificate for its guard. It is os.ErrNotExist if there is none.
+func FindOutside(dir rundir.Dir, shoot string) (address string, observer access.Files, err error) {
+	folder := OutsideDir(dir, shoot)
+	content, err := os.ReadFile(filepath.Join(folder, addressFile))
+	if err != nil {
+		return "", access.Files{}, fmt.Errorf("find the control plane of shoot %q outside any seed: %w", shoot, err)
+	}
+	return string(content), access.Folder(plainpod.SecretFolder(folder, access.Observer.Secret())), nil
+}
+
+// NewRestoreControlPlane returns "restore-control-plane", for operators.
+func NewRestoreControlPlane() *cobra.Command {
+	var landscape, handOver string
+	command := &cobra.Command{
+		Use:   RestoreControlPlane + " SHOOT",
+		Short: "Run the control plane of a shoot outside any seed, from its backups",
+		Long: `Run the control plane of a shoot outside any seed, from its backups and its ShootState.
+
+It is for a shoot whose seed cannot come back without it: in a ring of seeds that has lost its power, each API
+server waits for the next one. The command stays: it is the control plane until that is handed over to a seed.
+Then the seed restores the shoot, and the command ends.
+
+It refuses a shoot that somebody else runs, or may run. While the bucket or DNS is away it waits.`,
+		Example: `  transplant restore-control-plane a --hand-over c   # until seed c is ready and has got it
+  transplant restore-control-plane a                 # until somebody asks by the same with --hand-over`,
+		Args: cobra.ExactArgs(1), SilenceUsage: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			dir, err := dirOf(landscape)
+			if err != nil {
+				return err
+			}
+			say := func(format string, arguments ...any) {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, arguments...))
+			}
+			return restoreOutside(ctx, dir, args[0], handOver, say)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&landscape, "landscape", rundir.DefaultName, "name of the landscape")
+	flags.StringVar(&handOver, "hand-over", "",
+		"seed that gets the control plane as soon as it is ready, also one that runs outside already")
+	return command
+}
+
+// dirOf a landscape. Processes that a landscape has started know its folder.
+func dirOf(landscape string) (rundir.Dir, error) {
+	if path := os.Getenv(embedded.DirVariable); path != "" {
+		return rundir.At(landscape, path), nil
+	}
+	home, err := rundir.Home()
+	if err != nil {
+		return rundir.Dir{}, err
+	}
+	return rundir.Of(home, landscape)
+}
+
+func restoreOutside(ctx context.Context, dir rundir.Dir, shoot, handOver string, say func(string, ...any)) error {
+	has, err := readOutside(dir)
+	if err != nil {
+		return err
+	}
+	restore, err := has.restore()
+	if err != nil {
+		return err
+	}
+	restore.Say = say
+	ctx, stop := whileUp(ctx, dir)
+	defer stop()
+	key := types.NamespacedName{Namespace: has.Namespace, Name: shoot}
+	if handed, err := restore.HandOver(ctx, key, handOver); handed || err != nil {
+		return err
+	}
+	if err := restore.Check(ctx, key); err != nil {
+		return err
+	}
+	machine, done, err := has.machine(dir, shoot, restore.Log)
+	if err != nil {
+		return err
+	}
+	restore.Place, restore.Address = place{machine}, machine.Address
+	restore.Entry = entry{at: machine.Address, cloud: has.CloudKubeconfig, ttl: has.DNSTTL.Duration,
+		interval: has.OwnerCheckInterval.Duration, clock: restore.Boottime, log: restore.Log}
+	return errors.Join(restore.Run(ctx, key, handOver), done())
+}
+
+// whileUp is a context that ends with the landscape: nothing of it outlives its supervisor.
+func whileUp(ctx context.Context, dir rundir.Dir) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancelCause(ctx)
+	go func() {
+		for {
+			if up, err := dir.Owned(); err == nil && !up {
+				stop(rundir.ErrNotUp)
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(time.Second):
+			}
+		}
+	}()
+	return ctx, func() { stop(nil) }
+}
+
+func readOutside(dir rundir.Dir) (has Outside, err error) {
+	up, err := dir.Owned()
+	if err != nil {
+		return has, err
+	}
+	if !up {
+		return has, fmt.Errorf("restore a control plane outside the seeds of landscape %q: %w", dir.Name, rundir.ErrNotUp)
+	}
+	content, err := os.ReadFile(outsidePath(dir))
+	if errors.Is(err, os.ErrNotExist) {
+		return has, fmt.Errorf("restore a control plane outside the seeds of landscape %q: only the embedded backend can",
+			dir.Name)
+	}
+	if err == nil {
+		err = yaml.UnmarshalStrict(content, &has)
+	}
+	if err != nil {
+		return has, fmt.Errorf("read how control planes run outside any seed: %w", err)
+	}
+	return has, nil
+}
+
+// restore is without the place where programs run.
+func (has Outside) restore() (*outside.Restore, error) {
+	gardenConfig, err := clientcmd.BuildConfigFromFlags("", has.GardenKubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read the garden's kubeconfig: %w", err)
+	}
+	cloudConfig, err := clientcmd.BuildConfigFromFlags("", has.CloudKubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read the cloud's kubeconfig: %w", err)
+	}
+	ground, err := outsideSeed(gardenConfig, cloudConfig)
+	if err != nil {
+		return nil, err
+	}
+	shoots, err := newShootClients(has.ProxyURL, "")
+	if err != nil {
+		return nil, err
+	}
+	shoots.ca = has.ProxyCA
+	garden, err := os.ReadFile(has.GardenKubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read the garden's kubeconfig: %w", err)
+	}
+	return &outside.Restore{
+		Settings: scope.Settings{
+			InternalDomain: has.InternalDomain, GatewayPort: gatewayPort, Image: transplantImage, KubernetesImage: programsImage,
+			OwnerCheckInterval: has.OwnerCheckInterval.Duration, OwnerCheckTimeout: has.OwnerCheckTimeout.Duration,
+			DeltaInterval: has.DeltaInterval.Duration, FullSnapshotInterval: has.FullSnapshotInterval.Duration,
+		},
+		Garden: ground.Garden, Owners: ground.Owners, Bucket: ground.Bucket, States: ground.States, Clock: ground.Clock,
+		Boottime: ground.Boottime, Release: releaser{ground.Boottime}, Log: klog.Background().WithName("outside"),
+		Hear:         &secondsign.Hearing{Garden: ground.Garden, Shoots: shoots},
+		GardenAccess: garden,
+		CloudAccess: func(technicalID string) ([]byte, error) {
+			content, err := os.ReadFile(has.ProgramsKubeconfig)
+			if err != nil {
+				return nil, fmt.Errorf("read the programs' kubeconfig for the cloud: %w", err)
+			}
+			return cloud.ConfineKubeconfig(content, technicalID)
+		},
+	}, nil
+}
+
+// The images of the programs, which are files of this machine here.
+const (
+	transplantImage = "transplant"
+	programsImage   = "controlplane"
+)
+
+// machine is where the programs run. done removes what they leave, but for the logs.
+func (has Outside) machine(dir rundir.Dir, shoot string, log logr.Logger) (m *plainpod.Machine, done func() error,
+	err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, fmt.Errorf("find the transplant executable: %w", err)
+	}
+	at, err := has.freeAddress()
+	if err != nil {
+		return nil, nil, err
+	}
+	folder := OutsideDir(dir, shoot)
+	temporary, err := os.MkdirTemp("", "transplant-outside-")
+	if err == nil {
+		err = errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o700),
+			os.WriteFile(filepath.Join(folder, addressFile), []byte(at.String()), 0o600))
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("make the folders of the control plane: %w", err)
+	}
+	runner := process.NewRunner()
+	m = &plainpod.Machine{Runner: runner, Dir: folder, Logs: dir.Join("logs", "outside-"+shoot+"-"), Temporary: temporary,
+		Address: at, Env: program.Env(), Clock: clock.RealClock{}, Log: log,
+		Command: func(image string, command []string) (string, []string, error) {
+			switch image {
+			case transplantImage:
+				return self, command[1:], nil
+			case programsImage:
+				return has.ControlPlane, command, nil
+			}
+			return "", nil, fmt.Errorf("nobody knows the image %q here", image)
+		}}
+	return m, func() error { return errors.Join(runner.Close(), os.RemoveAll(temporary), os.RemoveAll(folder)) }, nil
+}
+
+// proxyPort is where clients come in with a PROXY protocol header.
+const proxyPort = 8443
+
+// freeAddress is the first one that no other control plane outside has.
+func (has Outside) freeAddress() (netip.Addr, error) {
+	for n := 0; ; n++ {
+		at, err := has.Slot.Outside(n)
+		if err != nil {
+			return at, err
+		}
+		taken := slices.ContainsFunc([]int{gatewayPort, workload.PortGuard}, func(port int) bool {
+			listener, err := net.Listen("tcp", net.JoinHostPort(at.String(), strconv.Itoa(port)))
+			return err != nil || listener.Close() != nil
+		})
+		if !taken {
+			return at, nil
+		}
+	}
+}
+
+// place runs pods as plain processes.
+type place struct{ machine *plainpod.Machine }
+
+var _ outside.Place = place{}
+
+// Run implements outside.Place.
+func (p place) Run(ctx context.Context, name string, spec corev1.PodSpec,
+	secrets func(string) (map[string][]byte, error), claims []string) error {
+	pod := plainpod.Pod{Name: name, Spec: spec, Secrets: secrets, Claims: claims}
+	if name == workload.Etcd {
+		pod.Beside = []string{access.Observer.Secret()}
+	}
+	return p.machine.Run(ctx, pod)
+}
+
+// entry is a gateway for one shoot.
+type entry struct {
+	at            netip.Addr
+	cloud         string
+	ttl, interval time.Duration
+	clock         ownership.Clock
+	log           logr.Logger
+}
+
+var _ outside.Entry = entry{}
+
+// Carry implements outside.Entry.
+func (e entry) Carry(ctx context.Context, hosts []string, guard etcd.Guard) error {
+	on := func(port int) string { return net.JoinHostPort(e.at.String(), strconv.Itoa(port)) }
+	return (&gateway.Single{
+		Hosts: hosts, APIServer: on(workload.PortAPIServer), Guard: guard.URL, Credentials: guard.Credentials,
+		Interval: e.interval, Listen: on(gatewayPort), ProxyListen: on(proxyPort), Clock: e.clock, Log: e.log,
+	}).Run(ctx)
+}
+
+// Publish implements outside.Entry.
+func (e entry) Publish(ctx context.Context, technicalID string, hosts []string, owner ownership.Record) error {
+	client, err := cloud.FromKubeconfigFile(e.cloud, cloud.Options{})
+	if err != nil {
+		return err
+	}
+	ctx = cloud.WithScope(ctx, cloud.Scope{Shoot: technicalID, Epoch: owner.Epoch})
+	for _, host := range hosts {
+		zone, err := client.ZoneOf(ctx, host)
+		if err != nil {
+			return err
+		}
+		_, err = client.Records(zone.ID).Put(ctx, &cloud.RecordSet{Name: host, Type: cloud.RecordA,
+			TTL: int64(e.ttl.Seconds()), Values: []string{e.at.String()}}, cloud.If{})
+		if err != nil {
+			return fmt.Errorf("put the record %q: %w", host, err)
+		}
+	}
+	return nil
+}
