@@ -2,7 +2,6 @@ package fault
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -13,7 +12,9 @@ import (
 // LoseCluster kills everything of a cluster at once, as a fire does. The heal brings it back.
 type LoseCluster struct {
 	Cluster `json:",inline"`
-	// Wipe the disks too: the cluster returns empty, built anew under the same name. Only a seed can be rebuilt.
+	// Wipe the disks too: the cluster returns empty, built anew under the same name. Only a seed can be rebuilt. Of a seed
+	// that is a shoot these are the disks of its node, with the volumes of the pods: what its API server knows is on its
+	// host.
 	Wipe bool `json:"wipe,omitempty"`
 }
 
@@ -35,10 +36,6 @@ func (l *LoseCluster) Check(path *field.Path, on landscape.Landscape) field.Erro
 	if l.Wipe && l.Cluster.Cluster == landscape.Garden {
 		errs = append(errs, field.Invalid(path.Child("wipe"), true,
 			"nothing can bring a wiped garden back; wipe a seed, or leave it out"))
-	}
-	if l.Wipe && on.IsHosted(l.Cluster.Cluster) {
-		errs = append(errs, field.Invalid(path.Child("wipe"), true, fmt.Sprintf("what seed %q knows is on its host, and "+
-			"would not be wiped: leave it out", l.Cluster.Cluster)))
 	}
 	return errs
 }

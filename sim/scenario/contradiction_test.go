@@ -83,6 +83,8 @@ var columns = map[string]string{
 	"remove": "- remove: {shoot: alpha, object: {apiVersion: v1, kind: ConfigMap, metadata: {name: x, " +
 		"namespace: default}}}",
 	"reschedule":         "- reschedule: {shoot: alpha, endsIn: 1h}",
+	"restoreOutside":     "- restoreOutside: {shoot: alpha}",
+	"handOver":           "- restoreOutside: {shoot: alpha}\n- handOver: {shoot: alpha, to: b}",
 	"select":             "- select: {shoot: alpha}",
 	"wait":               "- wait: {for: 1s, because: it is tested}",
 	"wake":               "- wake: {shoot: sleepy}",
@@ -222,10 +224,10 @@ func found(t *testing.T, text string) (outcome, message string) {
 // backups.
 var mayRecover = []string{
 	"chaos", "crash", "cut", "failRequest", "freeze", "freezeCluster", "freezeCluster evacuated", "freezeCluster " +
-		"healed", "frozenWatch", "growObject", "holdRequest", "kill etcd",
+		"healed", "frozenWatch", "growObject", "handOver", "holdRequest", "kill etcd",
 	"loseCluster", "loseCluster evacuated", "loseCluster garden", "loseCluster later", "loseCluster " +
 		"wiped", "loseObject", "patch by force",
-	"requestLimit", "staleList", "wipeEtcd", "wipeEtcd of another",
+	"requestLimit", "restoreOutside", "staleList", "wipeEtcd", "wipeEtcd of another",
 }
 
 // cells of one row that are not fine: columns by outcome.
@@ -242,7 +244,7 @@ var contradicted = map[string]cells{
 	"lostWrites":     {"refused": {"delete", "deltaInterval", "hibernate"}},
 	"rto":            {"out of reach": {"ownerCheckInterval", "ownerCheckTimeout", "seedLossGracePeriod"}},
 	"apiDowntime":    {"out of reach": {"ownerCheckInterval", "ownerCheckTimeout", "seedLossGracePeriod"}},
-	"apiDowntime 0s": {"out of reach": {"freezeCluster evacuated", "loseCluster evacuated", "migrate"}},
+	"apiDowntime 0s": {"out of reach": {"freezeCluster evacuated", "handOver", "loseCluster evacuated", "migrate"}},
 }
 
 // gone are the columns after which writes to alpha are not there, or cannot be read.
@@ -285,9 +287,9 @@ func TestContradictions_EveryNeed(t *testing.T) {
 	t.Parallel()
 	moves := append([]string{"migrate", "migrate a sleeper"}, mayRecover...)
 	slices.Sort(moves)
-	// A patch is no fault, from which an RTO counts.
+	// These steps are no faults, from which an RTO counts.
 	recoveries := slices.DeleteFunc(slices.Sorted(slices.Values(mayRecover)), func(column string) bool {
-		return column == "patch by force"
+		return slices.Contains([]string{"handOver", "patch by force", "restoreOutside"}, column)
 	})
 	for name, gives := range map[string][]string{
 		"CloudEmptied": {"delete"}, "Linearizable": {"load"}, "NoLostWrite": {"load"}, "lostWrites": {"load"},

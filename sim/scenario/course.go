@@ -171,6 +171,10 @@ func (c *course) take(i int, one *step.Spec) {
 		c.awake = true
 	case one.Patch != nil && strings.Contains(one.Patch.Merge.String(), constants.ShootForceRestore):
 		c.scatter()
+	case one.RestoreOutside != nil && !one.RestoreOutside.Refused:
+		c.scatter()
+	case one.HandOver != nil:
+		c.migrate(&step.Migrate{Shoot: one.HandOver.Shoot, To: one.HandOver.To})
 	case one.Apply != nil && becomesCloud(one.Apply.Object) && c.shoots[one.Apply.Shoot].nodes &&
 		c.shoots[one.Apply.Shoot].there:
 		c.cloudObjects = append(c.cloudObjects, i)

@@ -2,6 +2,7 @@ package step
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/transplant-sim/transplant/sim/step/dryrun"
+	"github.com/transplant-sim/transplant/sim/world"
 )
 
 // askAgain is how long a move that was refused waits before it is asked for again.
@@ -94,8 +96,99 @@ func (m *Migrate) Run(ctx context.Context, env *Environment) error {
 
 // To is the seed that a shoot is to be moved to; empty for every other step.
 func (s *Spec) To() string {
-	if s.Migrate == nil {
-		return ""
+	switch {
+	case s.Migrate != nil:
+		return s.Migrate.To
+	case s.HandOver != nil:
+		return s.HandOver.To
 	}
-	return s.Migrate.To
+	return ""
+}
+
+// RestoreOutside runs the control plane of a shoot outside any seed, from its bucket and its ShootState, as an operator
+// does with `transplant restore-control-plane` (docs/ring.md#cold-start). It does not wait until that serves. From then
+// on the seed of the shoot is "outside".
+type RestoreOutside struct {
+	// Shoot whose control plane it is.
+	Shoot string `json:"shoot"`
+	// Refused lets the step expect that the command refuses the shoot, which it must, as one that somebody else runs.
+	Refused bool `json:"refused,omitempty"`
+}
+
+var _ Step = &RestoreOutside{}
+
+// Subject is the shoot.
+func (r *RestoreOutside) Subject() string { return r.Shoot }
+
+func (r *RestoreOutside) String() string {
+	return fmt.Sprintf("restore the control plane of %s outside any seed", r.Shoot) + inVain(r.Refused)
+}
+
+// Check wants a shoot that may have a control plane. Where the shoot is afterwards, a later hand-over says.
+func (r *RestoreOutside) Check(path *field.Path, state *dryrun.State) field.ErrorList {
+	shoot, errs := state.Shoot(path.Child("shoot"), r.Shoot, dryrun.Awake)
+	if !r.Refused {
+		state.Outside = true
+	}
+	if shoot != nil && !r.Refused {
+		shoot.Seed = ""
+	}
+	return append(errs, state.Garden(path)...)
+}
+
+// errNotOutside says that a landscape runs no control plane outside its seeds.
+var errNotOutside = errors.New("this backend runs no control plane outside its seeds")
+
+// Run starts the command.
+func (r *RestoreOutside) Run(ctx context.Context, env *Environment) error {
+	place, can := env.World.(world.Outside)
+	if !can {
+		return fmt.Errorf("%s: %w", r, errNotOutside)
+	}
+	err := place.RestoreOutside(ctx, r.Shoot)
+	was, is := errors.AsType[world.RefusedOutside](err)
+	switch {
+	case r.Refused && err == nil:
+		return Unmet{Why: r.String() + ": it has begun"}
+	case r.Refused && is:
+		return nil
+	case is:
+		return Unmet{Why: fmt.Sprintf("%s: it was refused: %s", r, was.Why)}
+	}
+	return err
+}
+
+// HandOver has a control plane that runs outside any seed go to a seed, as soon as that is ready. It does not wait for
+// that.
+type HandOver struct {
+	// Shoot whose control plane it is.
+	Shoot string `json:"shoot"`
+	// To is the seed.
+	To string `json:"to"`
+}
+
+var _ Step = &HandOver{}
+
+// Subject is the shoot.
+func (h *HandOver) Subject() string { return h.Shoot }
+
+func (h *HandOver) String() string { return fmt.Sprintf("hand %s over to %s", h.Shoot, h.To) }
+
+// Check wants a shoot and a seed.
+func (h *HandOver) Check(path *field.Path, state *dryrun.State) field.ErrorList {
+	shoot, errs := state.Shoot(path.Child("shoot"), h.Shoot, dryrun.Awake)
+	errs = append(errs, state.Garden(path)...)
+	if seeds := state.Landscape.SeedNames(); !slices.Contains(seeds, h.To) {
+		return append(errs, dryrun.NoneOf(path.Child("to"), h.To, seeds))
+	}
+	if shoot != nil {
+		shoot.Seed = h.To
+	}
+	return errs
+}
+
+// Run sets the annotation that the control plane looks for.
+func (h *HandOver) Run(ctx context.Context, env *Environment) error {
+	return env.patchShoot(ctx, h.Shoot, map[string]any{"metadata": map[string]any{
+		"annotations": map[string]any{world.AnnotationHandOver: h.To}}})
 }

@@ -69,6 +69,9 @@ type Spec struct {
 	Heal       *Heal       `json:"heal,omitempty"`
 	Reschedule *Reschedule `json:"reschedule,omitempty"`
 	Select     *Select     `json:"select,omitempty"`
+
+	RestoreOutside *RestoreOutside `json:"restoreOutside,omitempty"`
+	HandOver       *HandOver       `json:"handOver,omitempty"`
 }
 
 // Verbs are the names of all steps, as they stand in files.
@@ -153,7 +156,8 @@ func refused(what string, err error) error {
 
 // Refused says whether the step expects that the API refuses what it asks for.
 func (s *Spec) Refused() bool {
-	return s.Delete != nil && s.Delete.Refused || s.Migrate != nil && s.Migrate.Refused || s.Patch != nil &&
+	return s.RestoreOutside != nil && s.RestoreOutside.Refused ||
+		s.Delete != nil && s.Delete.Refused || s.Migrate != nil && s.Migrate.Refused || s.Patch != nil &&
 		s.Patch.Refused != ""
 }
 

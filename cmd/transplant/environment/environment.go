@@ -29,6 +29,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
 	"github.com/transplant-sim/transplant/clusters/embedded/checkpoint"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
+	"github.com/transplant-sim/transplant/controllers/ownership"
 	simcloud "github.com/transplant-sim/transplant/sim/cloud"
 	"github.com/transplant-sim/transplant/sim/diagnosis"
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -134,6 +135,9 @@ func (s *Environment) Configure(options *embedded.Options) {
 	options.AfterClusters = func(ctx context.Context, l *embedded.Landscape) error {
 		if options.From != nil {
 			return s.resume(ctx, l)
+		}
+		if err := offerOutside(s, l); err != nil {
+			return err
 		}
 		first := append([]string{landscape.Garden}, firstSeeds(l)...)
 		if err := s.watched(ctx, l, first, s.bringUp); err != nil {
@@ -275,6 +279,8 @@ func (s *Environment) writeTokens(l Landscape) error {
 	add(CloudObserver, simcloud.RoleObserver)
 	add(cloudNodes, simcloud.RoleNodes)
 	add(gcm, simcloud.RolePolicies)
+	of = ownership.Outside
+	add(of, simcloud.RoleControlPlane)
 	for _, of = range Seeds(l) {
 		for actor, roles := range seedActors(of) {
 			add(actor, roles...)

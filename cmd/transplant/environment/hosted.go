@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,8 +17,12 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	seedmanagementv1alpha1 "github.com/transplant-sim/transplant/api/seedmanagement/v1alpha1"
 	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/program"
 	"github.com/transplant-sim/transplant/clusters/ready"
+	"github.com/transplant-sim/transplant/clusters/switchboard"
+	"github.com/transplant-sim/transplant/cmd/transplant/actors"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootaccess"
+	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
@@ -216,4 +221,40 @@ func awaitShoot(ctx context.Context, garden client.Client, name, seed string,
 		return fmt.Errorf("wait for the shoot %q: %w", name, err)
 	}
 	return nil
+}
+
+// offerOutside gives an operator what it takes to run control planes outside any seed. The programs get no more rights
+// in the cloud than those of a seed: those of the shoot that DNS gives to them.
+func offerOutside(s *Environment, l *embedded.Landscape) error {
+	if s.tokens[ownership.Outside] == "" {
+		return nil // a checkpoint of a build before
+	}
+	for _, identity := range []string{CloudAdmin, ownership.Outside} {
+		content, err := s.cloudKubeconfig(l, identity)
+		if err != nil {
+			return err
+		}
+		if err := l.Dir().WriteKubeconfig(identity, switchboard.Cloud, content); err != nil {
+			return err
+		}
+	}
+	garden, err := l.Cluster(landscape.Garden)
+	if err != nil {
+		return err
+	}
+	files := garden.(*embedded.Cluster).Files()
+	proxy, err := l.Links().Proxy(ownership.Outside)
+	if err != nil {
+		return err
+	}
+	in := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
+	return actors.WriteOutside(l.Dir(), actors.Outside{
+		Slot: l.Slot(), ControlPlane: l.ControlPlane(), GardenKubeconfig: files.Kubeconfig(program.Admin),
+		CloudKubeconfig:    l.Dir().Kubeconfig(CloudAdmin, switchboard.Cloud),
+		ProgramsKubeconfig: l.Dir().Kubeconfig(ownership.Outside, switchboard.Cloud),
+		ProxyURL:           proxy.URL(), ProxyCA: l.Links().CA(), Namespace: ShootKey("").Namespace, InternalDomain: Domain,
+		OwnerCheckInterval: in(s.Settings.OwnerCheckInterval), OwnerCheckTimeout: in(s.Settings.OwnerCheckTimeout),
+		DeltaInterval: in(s.Settings.DeltaInterval), FullSnapshotInterval: in(s.Settings.FullSnapshotInterval),
+		DNSTTL: in(s.Settings.DNSTTL),
+	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/expression"
+	"github.com/transplant-sim/transplant/sim/world"
 )
 
 // Condition checks an expression and the names in it.
@@ -32,8 +33,12 @@ func (s *State) Condition(path *field.Path, text string) field.ErrorList {
 			errs = append(errs, field.NotSupported(path, fmt.Sprintf("seed('%s')", name), known))
 		}
 	}
+	places := s.Landscape.SeedNames()
+	if s.Outside {
+		places = append(places, world.OutsideSeed)
+	}
 	for _, name := range e.SeedsWanted() { // no shoot can ever be there
-		errs = append(errs, choice.Check(path, name, s.Landscape.SeedNames())...)
+		errs = append(errs, choice.Check(path, name, places)...)
 	}
 	for _, c := range e.Impossible() {
 		errs = append(errs, field.NotSupported(path, c.Value, c.Known))

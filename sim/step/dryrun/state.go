@@ -19,6 +19,8 @@ type State struct {
 	// Unsure says that there are steps, or parts of the landscape, of which nobody knows what they do to the state: then
 	// nothing is refused for what is there or not at a step.
 	Unsure bool
+	// Outside says that a control plane runs outside any seed, or did before.
+	Outside bool
 
 	begun       []begun
 	outages     []outage

@@ -17,8 +17,8 @@ func (i *Injector) LoseCluster(ctx context.Context, name string, wipe bool) (wor
 		return world.Injection{}, err
 	}
 	heal := func(ctx context.Context) error {
-		if err := cluster.Return(ctx); err != nil || !wipe {
-			return err
+		if err := cluster.Return(ctx); err != nil || !wipe || !i.OwnsAPIServer(name) {
+			return err // what a seed knows that is a shoot was not on its disks
 		}
 		return i.on.Environment.RebuildSeed(ctx, i.on.Landscape, i.on.SeedClients[name], name)
 	}

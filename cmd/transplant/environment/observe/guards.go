@@ -54,27 +54,31 @@ func (g *guards) validityOf(seed string, etcd *corev1.Pod) func(context.Context)
 		if err != nil {
 			return world.Validity{}, err
 		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+validity.PathState, nil)
-		if err != nil {
-			return world.Validity{}, err
-		}
-		response, err := g.client(guardKey{seed, etcd.Namespace}).Do(request)
-		if err != nil {
-			return world.Validity{}, fmt.Errorf("ask the guard: %w", err)
-		}
-		defer response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			return world.Validity{}, fmt.Errorf("ask the guard: it answers %s", response.Status)
-		}
-		answer := validity.Answer{}
-		if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-			return world.Validity{}, fmt.Errorf("read the guard's answer: %w", err)
-		}
-		if answer.Epoch == 0 {
-			return world.Validity{}, errors.New("read the guard's answer: it names no epoch")
-		}
-		return world.Validity{
-			State: string(answer.State), Owner: answer.Owner, Epoch: answer.Epoch, Remaining: answer.Remaining.Duration,
-		}, nil
+		return askGuard(ctx, address, g.client(guardKey{seed, etcd.Namespace}))
 	}
+}
+
+func askGuard(ctx context.Context, address string, client *http.Client) (world.Validity, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+validity.PathState, nil)
+	if err != nil {
+		return world.Validity{}, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return world.Validity{}, fmt.Errorf("ask the guard: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return world.Validity{}, fmt.Errorf("ask the guard: it answers %s", response.Status)
+	}
+	answer := validity.Answer{}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return world.Validity{}, fmt.Errorf("read the guard's answer: %w", err)
+	}
+	if answer.Epoch == 0 {
+		return world.Validity{}, errors.New("read the guard's answer: it names no epoch")
+	}
+	return world.Validity{
+		State: string(answer.State), Owner: answer.Owner, Epoch: answer.Epoch, Remaining: answer.Remaining.Duration,
+	}, nil
 }

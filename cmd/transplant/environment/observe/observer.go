@@ -155,6 +155,13 @@ func (o *Observer) direct(ctx context.Context, shoot string, access *corev1.Secr
 	if err != nil {
 		return nil, err
 	}
+	if seed == world.OutsideSeed {
+		plane := outsidePlane(o.Landscape.Dir(), shoot, access)
+		if plane == nil {
+			return nil, world.NoAPIServer{Shoot: shoot, Seed: seed}
+		}
+		return plane.API, nil
+	}
 	if o.SeedClients[seed] == nil {
 		return nil, fmt.Errorf("shoot %q is on no seed yet", shoot)
 	}
@@ -189,9 +196,14 @@ func apiOf(ctx context.Context, l environment.Landscape, seed string, pod *corev
 	if err != nil {
 		return nil, err
 	}
+	return apiAt(address, access), nil
+}
+
+// apiAt is the observer's access to the API server at an address.
+func apiAt(address string, access *corev1.Secret) *rest.Config {
 	config := &rest.Config{Host: "https://" + address, BearerToken: string(access.Data["token"])}
 	config.CAData, config.ServerName = access.Data["ca.crt"], workload.ServiceKubeAPIServer
-	return config, nil
+	return config
 }
 
 // knownPod is Pod for probes: from what is watched, as long as it is.
@@ -250,6 +262,9 @@ func (o *Observer) ControlPlanes(ctx context.Context, shoot string) ([]world.Con
 		if plane != nil {
 			found = append(found, *plane)
 		}
+	}
+	if plane := outsidePlane(o.Landscape.Dir(), shoot, access); plane != nil {
+		found = append(found, *plane)
 	}
 	return found, errors.Join(errs...)
 }

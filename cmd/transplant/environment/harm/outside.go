@@ -1,0 +1,49 @@
+package harm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/ready"
+	"github.com/transplant-sim/transplant/cmd/transplant/actors"
+	"github.com/transplant-sim/transplant/sim/world"
+)
+
+var _ world.Outside = &Injector{}
+
+// beginTimeout bounds the time from the start of the command until it has looked whether it may begin, and beginPoll is
+// how often to look.
+const (
+	beginTimeout = time.Minute
+	beginPoll    = 100 * time.Millisecond
+)
+
+// RestoreOutside implements world.Outside: it runs the command of the operator.
+func (i *Injector) RestoreOutside(ctx context.Context, shoot string) error {
+	l := i.on.Landscape
+	on, can := l.(*embedded.Landscape)
+	if !can {
+		return fmt.Errorf("restore the control plane of shoot %q outside any seed: only the embedded backend can", shoot)
+	}
+	name := actors.RestoreControlPlane + "-" + shoot
+	err := on.Extras().Start(ctx, embedded.Extra{Name: name,
+		Args: []string{actors.RestoreControlPlane, shoot, "--landscape=" + l.Dir().Name}})
+	if err != nil {
+		return err
+	}
+	started, err := on.Extras().Find(name)
+	if err != nil {
+		return err
+	}
+	return ready.Await(ctx, beginPoll, beginTimeout, func(context.Context) error {
+		_, err := os.Stat(actors.OutsideDir(l.Dir(), shoot))
+		if errors.Is(err, os.ErrNotExist) && !started.Running() {
+			return ready.Never(world.RefusedOutside{Why: started.Ended().Error()})
+		}
+		return err
+	})
+}

@@ -1,0 +1,21 @@
+package world
+
+import "context"
+
+// OutsideSeed is how the status of a Shoot calls the place of a control plane that runs outside any seed.
+const OutsideSeed = "outside"
+
+// AnnotationHandOver of a Shoot whose control plane runs outside any seed names the seed that is to get it.
+const AnnotationHandOver = "transplant.dev/hand-over"
+
+// Outside is a World in which control planes can run outside any seed.
+type Outside interface {
+	// RestoreOutside has an operator run the control plane of a shoot outside any seed. It returns when that has begun;
+	// RefusedOutside if it does not begin.
+	RestoreOutside(ctx context.Context, shoot string) error
+}
+
+// RefusedOutside says why a control plane does not begin to run outside any seed.
+type RefusedOutside struct{ Why string }
+
+func (r RefusedOutside) Error() string { return r.Why }
