@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -271,6 +272,11 @@ func (o *Observer) ControlPlanes(ctx context.Context, shoot string) ([]world.Con
 
 func (o *Observer) controlPlane(ctx context.Context, seed, shoot string, access *corev1.Secret) (*world.ControlPlane,
 	error) {
+	if until, bounded := ctx.Deadline(); bounded { // whoever is found elsewhere is to be asked afterwards
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(until)/2)
+		defer cancel()
+	}
 	etcd, err := o.knownPod(ctx, seed, shoot, workload.Etcd)
 	if err != nil || etcd == nil {
 		return nil, err

@@ -1,6 +1,8 @@
 package observe
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -43,6 +46,23 @@ func TestControlPlane_AccessOfAShoot_NamesTheShoot(t *testing.T) {
 		if plane.ShootUID != want || string(plane.API.CAData) != "ca" || plane.API.Host != "https://127.0.0.8:6443" {
 			t.Errorf("Shoot %q at %s, want %q", plane.ShootUID, plane.API.Host, want)
 		}
+	}
+}
+
+// A seed that never answers leaves time to ask the control planes that were found elsewhere.
+func TestControlPlane_SeedNeverAnswers_LeavesTime(t *testing.T) {
+	t.Parallel()
+	silent := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+		List: func(ctx context.Context, _ client.WithWatch, _ client.ObjectList, _ ...client.ListOption) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}})
+	o := &Observer{Landscape: &embedded.Landscape{}, guards: &guards{}, SeedClients: map[string]client.Client{"a": silent}}
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	plane, err := o.controlPlane(ctx, "a", "alpha", &corev1.Secret{})
+	if plane != nil || !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		t.Errorf("%+v, %v, time left: %t", plane, err, ctx.Err() == nil)
 	}
 }
 
