@@ -41,7 +41,7 @@ type agent struct {
 	*podworker.Node
 	config    Config
 	pods      *podworker.Pods
-	forwarder *service.Forwarder
+	forwarder *service.Forwarder // nil if others forward services
 	folders   *storage.Folders
 	server    *kubeletapi.Server
 
@@ -69,7 +69,7 @@ func newAgent(ctx context.Context, config Config, log logr.Logger) (*agent, erro
 	}
 	n := &podworker.Node{
 		Client: client, Clock: clock.RealClock{}, Log: log, Launcher: container.NewLauncher(commandName, initName),
-		Address: config.Address, RootDir: config.RootDir, Images: config.Images,
+		Address: config.Address, RootDir: config.RootDir, Machine: config.Machine, Images: config.Images,
 		RestartBackoff: config.RestartBackoff, MaxRestartBackoff: config.MaxRestartBackoff,
 	}
 	if n.Capacity, err = parseCapacity(config.Capacity); err != nil {
@@ -96,7 +96,7 @@ func newAgent(ctx context.Context, config Config, log logr.Logger) (*agent, erro
 		metadata: metadatainformer.NewSharedInformerFactory(metadataClient, 0),
 		folders: &storage.Folders{
 			Client: client, Root: filepath.Join(config.RootDir, "volumes"), Node: config.Name, Recorder: n.Recorder,
-			Log: log.WithName("storage"),
+			Log: log.WithName("storage"), Machine: config.Machine,
 		},
 	}
 	a.server = &kubeletapi.Server{
@@ -147,6 +147,15 @@ func (a *agent) wire() error {
 	services, boundPods := a.factory.Core().V1().Services(), a.bound.Core().V1().Pods()
 	claims, volumes := a.factory.Core().V1().PersistentVolumeClaims(), a.factory.Core().V1().PersistentVolumes()
 	a.Services = services.Lister()
+	if err := a.folders.Watch(claims.Informer(), volumes.Informer()); err != nil {
+		return err
+	}
+	if err := a.watchReferences(claims.Informer()); err != nil {
+		return err
+	}
+	if a.config.Machine != "" {
+		return nil
+	}
 	loadBalancers, err := address.Open(a.config.LoadBalancers,
 		filepath.Join(a.config.RootDir, "load-balancer-addresses.json"))
 	if err != nil {
@@ -158,13 +167,7 @@ func (a *agent) wire() error {
 		APIServer: net.JoinHostPort(a.APIServer.Host, strconv.Itoa(int(a.APIServer.Port))),
 		Recorder:  a.Recorder, Log: a.Log.WithName("service"), Clock: a.Clock,
 	}
-	if err := a.forwarder.Watch(services.Informer(), boundPods.Informer()); err != nil {
-		return err
-	}
-	if err := a.folders.Watch(claims.Informer(), volumes.Informer()); err != nil {
-		return err
-	}
-	return a.watchReferences(claims.Informer())
+	return a.forwarder.Watch(services.Informer(), boundPods.Informer())
 }
 
 // watchReferences notifies pods of changes in what they refer to. Of Secrets and ConfigMaps it keeps no contents.

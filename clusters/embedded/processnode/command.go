@@ -35,6 +35,7 @@ func NewCommand() *cobra.Command {
 			if err := config.complete(); err != nil {
 				return err
 			}
+			syscall.Umask(0o022) // whatever the parent's: containers begin with this one
 			// Before the next step, which may leave this process waiting for another one.
 			if err := container.EndWithParent(); err != nil {
 				return err
@@ -71,6 +72,8 @@ func addFlags(command *cobra.Command, c *Config) {
 	flags.TextVar(&c.LoadBalancers, "load-balancer-cidr", c.LoadBalancers,
 		"`RANGE` of the addresses of services of type LoadBalancer, in 127.0.0.0/8")
 	flags.StringVar(&c.RootDir, "root-dir", "", "`DIR` for pods and volumes; it stays when the agent ends")
+	flags.StringVar(&c.Machine, "machine", "", "`DIR` that is the disk of the machine: paths of the host are below it. "+
+		"Others then register the Node, say what it is, and forward the addresses of services")
 	flags.Var(images(c.Images), "image", "an image, and the folder of its programs; may be repeated")
 	flags.StringVar(&c.ServingCert, "serving-cert", "", "certificate `FILE` of the kubelet's API")
 	flags.StringVar(&c.ServingKey, "serving-key", "", "key `FILE` of the kubelet's API")

@@ -16,9 +16,10 @@ type Config struct {
 	Address       netip.Addr   // of the node
 	Port          uint16       // of the kubelet's API
 	Pods          netip.Prefix // pods' addresses
-	Services      netip.Prefix // services' addresses
-	LoadBalancers netip.Prefix // addresses for services of type LoadBalancer
+	Services      netip.Prefix // services' addresses; invalid if others forward these
+	LoadBalancers netip.Prefix // addresses for services of type LoadBalancer; invalid as Services
 	RootDir       string       // keeps pods/ and volumes/
+	Machine       string       // the disk of the machine whose Node others register; empty where the node is its own
 	Images        map[string]string
 	ServingCert   string
 	ServingKey    string
@@ -46,9 +47,17 @@ func (c *Config) complete() error {
 	for flag, prefix := range map[string]netip.Prefix{
 		"pod-cidr": c.Pods, "service-cidr": c.Services, "load-balancer-cidr": c.LoadBalancers,
 	} {
+		if c.Machine != "" && flag != "pod-cidr" {
+			continue
+		}
 		if !prefix.IsValid() || !prefix.Addr().IsLoopback() {
 			errs = append(errs, fmt.Errorf("flag --%s: %q is not in 127.0.0.0/8", flag, prefix))
 		}
+	}
+	if c.Machine != "" {
+		absolute, err := filepath.Abs(c.Machine)
+		errs = append(errs, err)
+		c.Machine = absolute
 	}
 	for _, path := range []*string{&c.RootDir, &c.Kubeconfig, &c.ServingCert, &c.ServingKey, &c.ClientCA} {
 		absolute, err := filepath.Abs(*path)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/version"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -80,18 +79,18 @@ func (a *agent) start(ctx context.Context, group *sync.WaitGroup) error {
 	if err := a.pods.Sweep(); err != nil {
 		return err
 	}
-	group.Go(func() { a.forwarder.Run(ctx) })
+	if a.forwarder != nil {
+		group.Go(func() { a.forwarder.Run(ctx) })
+	}
 	group.Go(func() { a.folders.Run(ctx) })
 	shown := &nodestatus.Node{
 		Client: a.Client, Clock: a.Clock, Log: a.Log, Name: a.config.Name, Address: a.config.Address, Port: a.config.Port,
-		Capacity: a.Capacity, Version: version,
+		Capacity: a.Capacity, Version: version, Others: a.config.Machine != "",
 	}
-	var registered *corev1.Node
-	err = a.untilDone(ctx, func(ctx context.Context) (err error) { registered, err = shown.Register(ctx); return err })
-	if err != nil {
+	if err := a.untilDone(ctx, shown.Register); err != nil {
 		return err
 	}
-	group.Go(func() { shown.KeepLease(ctx, registered) })
+	group.Go(func() { shown.KeepLease(ctx) })
 	group.Go(func() { shown.KeepStatus(ctx) })
 	return nil
 }

@@ -15,10 +15,10 @@ import (
 const leaseSeconds = int32(40)
 
 // KeepLease renews the node's lease until ctx is done. A node without one is taken for dead after 40 seconds.
-func (n *Node) KeepLease(ctx context.Context, registered *corev1.Node) {
+func (n *Node) KeepLease(ctx context.Context) {
 	for {
 		limited, cancel := context.WithTimeout(ctx, heartbeat)
-		err := n.renewLease(limited, registered)
+		err := n.renewLease(limited)
 		cancel()
 		wait := heartbeat
 		if err != nil && ctx.Err() == nil {
@@ -35,11 +35,15 @@ func (n *Node) KeepLease(ctx context.Context, registered *corev1.Node) {
 	}
 }
 
-func (n *Node) renewLease(ctx context.Context, registered *corev1.Node) error {
+func (n *Node) renewLease(ctx context.Context) error {
 	leases := n.Client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
 	now := metav1.NewMicroTime(n.Clock.Now())
 	lease, err := leases.Get(ctx, n.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
+		registered, err := n.Client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{}) // the lease goes with it
+		if err != nil {
+			return fmt.Errorf("read the node %q: %w", n.Name, err)
+		}
 		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: n.Name,
 			OwnerReferences: []metav1.OwnerReference{
 				{APIVersion: "v1", Kind: "Node", Name: registered.Name, UID: registered.UID},

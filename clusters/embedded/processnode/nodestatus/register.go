@@ -41,30 +41,42 @@ type Node struct {
 	Port     uint16 // of the kubelet's API
 	Capacity corev1.ResourceList
 	Version  string // of the API server, and so of this node
+	// Others register the Node and say what it is; here only its address and conditions are kept.
+	Others bool
 }
 
-// Register creates the Node, or takes up the one of an earlier life, and says that it is ready.
-func (n *Node) Register(ctx context.Context) (*corev1.Node, error) {
+// Register creates the Node, or takes up the one of an earlier life, and says that it is ready. If others register it,
+// a Node that is not there yet is an error.
+func (n *Node) Register(ctx context.Context) error {
+	if !n.Others {
+		if err := n.create(ctx); err != nil {
+			return err
+		}
+	}
+	if err := n.writeNodeStatus(ctx); err != nil {
+		return err
+	}
+	return n.untaint(ctx)
+}
+
+func (n *Node) create(ctx context.Context) error {
 	labels := map[string]string{
 		corev1.LabelHostname: n.Name, corev1.LabelOSStable: runtime.GOOS, corev1.LabelArchStable: runtime.GOARCH,
 	}
 	wanted := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: labels}}
-	registered, err := n.Client.CoreV1().Nodes().Create(ctx, wanted, metav1.CreateOptions{})
+	_, err := n.Client.CoreV1().Nodes().Create(ctx, wanted, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		patch, merr := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}})
 		if merr != nil {
-			return nil, fmt.Errorf("encode the node's labels: %w", merr)
+			return fmt.Errorf("encode the node's labels: %w", merr)
 		}
-		registered, err = n.Client.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch,
+		_, err = n.Client.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch,
 			metav1.PatchOptions{})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("register the node %q: %w", n.Name, err)
+		return fmt.Errorf("register the node %q: %w", n.Name, err)
 	}
-	if err := n.writeNodeStatus(ctx); err != nil {
-		return nil, err
-	}
-	return registered, n.untaint(ctx)
+	return nil
 }
 
 // writeNodeStatus says that the node is well.
@@ -73,7 +85,12 @@ func (n *Node) writeNodeStatus(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the node %q: %w", n.Name, err)
 	}
-	status := n.nodeStatus(current, metav1.NewTime(n.Clock.Now()))
+	whole := n.nodeStatus(current, metav1.NewTime(n.Clock.Now()))
+	status := any(whole)
+	if n.Others {
+		status = map[string]any{"addresses": whole.Addresses, "conditions": whole.Conditions,
+			"daemonEndpoints": whole.DaemonEndpoints}
+	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": current.UID}, "status": status})
 	if err != nil {
 		return fmt.Errorf("encode the node's status: %w", err)
@@ -172,7 +189,7 @@ func (n *Node) KeepStatus(ctx context.Context) {
 		limited, cancel := context.WithTimeout(ctx, writeTimeout)
 		err := n.writeNodeStatus(limited)
 		if apierrors.IsNotFound(err) {
-			_, err = n.Register(limited)
+			err = n.Register(limited)
 		}
 		cancel()
 		if err != nil {

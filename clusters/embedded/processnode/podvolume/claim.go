@@ -25,10 +25,9 @@ func (s *Set) claim(ctx context.Context, pod *corev1.Pod, name string, group *in
 	var path string
 	switch {
 	case volume.Spec.HostPath != nil:
-		path = volume.Spec.HostPath.Path
-		err = checkHostPath(volume.Spec.HostPath)
+		path, err = s.hostPath(volume.Spec.HostPath)
 	case volume.Spec.Local != nil:
-		path = volume.Spec.Local.Path
+		path = filepath.Join(s.Machine, volume.Spec.Local.Path)
 		_, err = os.Stat(path)
 	default:
 		err = fmt.Errorf("persistentvolume %q is of a kind that this node does not have", volume.Name)
@@ -37,6 +36,12 @@ func (s *Set) claim(ctx context.Context, pod *corev1.Pod, name string, group *in
 		return "", err
 	}
 	return path, giveToGroup(path, group, 0o060)
+}
+
+// hostPath is where a path of the host is. It sees to it that this is what its type says.
+func (s *Set) hostPath(source *corev1.HostPathVolumeSource) (string, error) {
+	path := filepath.Join(s.Machine, source.Path)
+	return path, checkHostPath(&corev1.HostPathVolumeSource{Path: path, Type: source.Type})
 }
 
 // checkHostPath sees to it that a path of the host is what its type says.

@@ -34,8 +34,10 @@ type Set struct {
 	clock  clock.PassiveClock
 	node   corev1.ResourceList // what resourceFieldRef shows where no limit is set
 	folder string
-	paths  map[string]string // of volumes by name, on the host
-	tokens map[tokenKey]token
+	// Machine is the disk of the machine: paths of the host are below it. Empty for the host's own.
+	Machine string
+	paths   map[string]string // of volumes by name, on the host
+	tokens  map[tokenKey]token
 }
 
 // NewSet keeps the volumes of a pod in a folder of the host, which outlives restarts of the caller.
@@ -69,7 +71,7 @@ func (s *Set) make(ctx context.Context, pod *corev1.Pod, volume *corev1.Volume) 
 	case volume.EmptyDir != nil:
 		return s.emptyFolder(volume.Name, group)
 	case volume.HostPath != nil:
-		return volume.HostPath.Path, checkHostPath(volume.HostPath)
+		return s.hostPath(volume.HostPath)
 	case volume.PersistentVolumeClaim != nil:
 		return s.claim(ctx, pod, volume.PersistentVolumeClaim.ClaimName, group)
 	case volume.Ephemeral != nil:

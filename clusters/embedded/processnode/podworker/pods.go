@@ -44,6 +44,7 @@ type Node struct {
 	APIServer podenv.APIServer  // as pods get it
 	Address   netip.Addr        // of the node
 	RootDir   string            // keeps pods/
+	Machine   string            // the disk of the machine, on which paths of the host are; empty for the host's own
 	Images    map[string]string // folders of programs, by the names of images
 
 	RestartBackoff    time.Duration // of a container that fails, doubling

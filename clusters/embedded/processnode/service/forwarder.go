@@ -29,11 +29,11 @@ import (
 type Forwarder struct {
 	Client        kubernetes.Interface
 	Services      listers.ServiceLister
-	Pods          listers.PodLister // those of this node
-	LoadBalancers *address.Pool
+	Pods          listers.PodLister // those that it reaches: of this node, or of all nodes
+	LoadBalancers *address.Pool     // nil if others balance load
 	// ServiceAddresses are the range of the cluster's services; addresses beyond it and the load balancers' are not ours.
 	ServiceAddresses netip.Prefix
-	Node             netip.Addr // for node ports
+	Node             netip.Addr // for node ports; the zero value opens none
 	APIServer        string     // host:port, behind service default/kubernetes
 	Recorder         record.EventRecorder
 	Log              logr.Logger
@@ -92,9 +92,11 @@ func (f *Forwarder) enqueueServicesOf(pod any) {
 
 // Run forwards until ctx is done. It is called when the informers have synced.
 func (f *Forwarder) Run(ctx context.Context) {
-	for _, owner := range f.LoadBalancers.Owners() { // some may have gone while nobody looked
-		if name, err := cache.ParseObjectName(owner); err == nil {
-			f.queue.Add(name)
+	if f.LoadBalancers != nil {
+		for _, owner := range f.LoadBalancers.Owners() { // some may have gone while nobody looked
+			if name, err := cache.ParseObjectName(owner); err == nil {
+				f.queue.Add(name)
+			}
 		}
 	}
 	stop := context.AfterFunc(ctx, f.queue.ShutDown)
@@ -123,13 +125,15 @@ func (f *Forwarder) Run(ctx context.Context) {
 func (f *Forwarder) sync(ctx context.Context, name cache.ObjectName) error {
 	service, err := f.Services.Services(name.Namespace).Get(name.Name)
 	if apierrors.IsNotFound(err) || err == nil && service.DeletionTimestamp != nil {
-		return errors.Join(f.listen(name, nil), f.LoadBalancers.Release(name.String()))
+		return errors.Join(f.listen(name, nil), f.unbalance(name.String()))
 	}
 	if err != nil {
 		return err
 	}
-	if err := f.balance(ctx, service); err != nil {
-		return err
+	if f.LoadBalancers != nil {
+		if err := f.balance(ctx, service); err != nil {
+			return err
+		}
 	}
 	wanted, err := f.wanted(service)
 	if err != nil {

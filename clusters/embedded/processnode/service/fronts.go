@@ -63,12 +63,12 @@ func (f *Forwarder) fronts(service *corev1.Service, port *corev1.ServicePort) []
 	for _, ip := range service.Spec.ClusterIPs {
 		add(ip, f.ServiceAddresses.Contains) // "None" is no address
 	}
-	if service.Spec.Type == corev1.ServiceTypeLoadBalancer {
+	if f.LoadBalancers != nil && service.Spec.Type == corev1.ServiceTypeLoadBalancer {
 		for _, ingress := range service.Status.LoadBalancer.Ingress {
 			add(ingress.IP, f.LoadBalancers.Contains)
 		}
 	}
-	if port.NodePort != 0 {
+	if port.NodePort != 0 && f.Node.IsValid() {
 		fronts = append(fronts, netip.AddrPortFrom(f.Node, uint16(port.NodePort)))
 	}
 	return fronts

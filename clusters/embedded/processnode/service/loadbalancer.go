@@ -48,6 +48,14 @@ func (f *Forwarder) balance(ctx context.Context, service *corev1.Service) error 
 	return nil
 }
 
+// unbalance takes the address back from a service that is gone.
+func (f *Forwarder) unbalance(owner string) error {
+	if f.LoadBalancers == nil {
+		return nil
+	}
+	return f.LoadBalancers.Release(owner)
+}
+
 func (f *Forwarder) writeIngress(ctx context.Context, service *corev1.Service,
 	ingress []corev1.LoadBalancerIngress) error {
 	patch, err := json.Marshal(map[string]any{

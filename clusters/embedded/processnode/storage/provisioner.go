@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -30,13 +32,17 @@ const (
 
 	annotationProvisioner   = "volume.kubernetes.io/storage-provisioner" // set by the volume binder on claims
 	annotationProvisionedBy = "pv.kubernetes.io/provisioned-by"
+	annotationSelectedNode  = "volume.kubernetes.io/selected-node" // set by the scheduler on claims
 )
 
 // Folders provisions below one folder. Its fields are set before Watch.
 type Folders struct {
-	Client   kubernetes.Interface
-	Root     string // an absolute path
-	Node     string // where the volumes are
+	Client kubernetes.Interface
+	Root   string // an absolute path
+	Node   string // where the volumes are
+	// Machine is the disk of the machine whose Node this is, which holds Root: the cluster has other nodes with folders of
+	// their own, and each makes those of its pods. Empty for the only node of a cluster.
+	Machine  string
 	Recorder record.EventRecorder
 	Log      logr.Logger
 
@@ -51,12 +57,16 @@ type item struct {
 	name cache.ObjectName
 }
 
-// CreateClass creates the default storage class, unless there is one of its name.
+// CreateClass creates the storage class, unless there is one of its name. It is the default one where there is only one
+// node.
 func (f *Folders) CreateClass(ctx context.Context) error {
-	mode, reclaim := storagev1.VolumeBindingImmediate, corev1.PersistentVolumeReclaimDelete
+	mode, reclaim, isDefault := storagev1.VolumeBindingImmediate, corev1.PersistentVolumeReclaimDelete, f.Machine == ""
+	if !isDefault {
+		mode = storagev1.VolumeBindingWaitForFirstConsumer
+	}
 	class := &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{Name: ClassName,
-			Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}},
+			Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": strconv.FormatBool(isDefault)}},
 		Provisioner:       Provisioner,
 		VolumeBindingMode: &mode,
 		ReclaimPolicy:     &reclaim,
@@ -120,7 +130,7 @@ func (f *Folders) provision(ctx context.Context, name cache.ObjectName) error {
 	}
 	claim := object.(*corev1.PersistentVolumeClaim)
 	if claim.Annotations[annotationProvisioner] != Provisioner || claim.Spec.VolumeName != "" ||
-		claim.DeletionTimestamp != nil {
+		claim.DeletionTimestamp != nil || f.Machine != "" && claim.Annotations[annotationSelectedNode] != f.Node {
 		return nil
 	}
 	if why := unsupported(claim); why != nil {
@@ -132,13 +142,14 @@ func (f *Folders) provision(ctx context.Context, name cache.ObjectName) error {
 		return fmt.Errorf("read the storage class: %w", err)
 	}
 	volume := f.volumeFor(claim, class)
+	folder := filepath.Join(f.Machine, volume.Spec.HostPath.Path)
 	if err := os.MkdirAll(f.Root, 0o700); err != nil { // closed to others, as the volumes are open to all users of pods
 		return fmt.Errorf("make the folder of volumes: %w", err)
 	}
-	if err := os.MkdirAll(volume.Spec.HostPath.Path, 0o777); err != nil {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return fmt.Errorf("make the folder of the volume: %w", err)
 	}
-	if err := os.Chmod(volume.Spec.HostPath.Path, 0o777); err != nil { // whatever the umask
+	if err := os.Chmod(folder, 0o777); err != nil { // whatever the umask
 		return fmt.Errorf("open the folder of the volume to all: %w", err)
 	}
 	if _, err := f.Client.CoreV1().PersistentVolumes().Create(ctx, volume, metav1.CreateOptions{}); err != nil {
@@ -188,7 +199,8 @@ func (f *Folders) volumeFor(claim *corev1.PersistentVolumeClaim,
 				ResourceVersion: claim.ResourceVersion,
 			},
 			PersistentVolumeSource: corev1.PersistentVolumeSource{
-				HostPath: &corev1.HostPathVolumeSource{Path: filepath.Join(f.Root, folder), Type: &kind},
+				HostPath: &corev1.HostPathVolumeSource{Path: strings.TrimPrefix(filepath.Join(f.Root, folder), f.Machine),
+					Type: &kind},
 			},
 			NodeAffinity: onNode(f.Node),
 		},
@@ -214,11 +226,14 @@ func (f *Folders) reclaim(ctx context.Context, name cache.ObjectName) error {
 		return nil
 	}
 	// Only what is certainly ours is removed.
-	path := volume.Spec.HostPath
-	if path == nil || filepath.Dir(path.Path) != f.Root {
+	if volume.Spec.HostPath == nil || f.Machine != "" && !reflect.DeepEqual(volume.Spec.NodeAffinity, onNode(f.Node)) {
 		return nil
 	}
-	if err := os.RemoveAll(path.Path); err != nil {
+	folder := filepath.Join(f.Machine, volume.Spec.HostPath.Path)
+	if filepath.Dir(folder) != f.Root {
+		return nil
+	}
+	if err := os.RemoveAll(folder); err != nil {
 		return fmt.Errorf("remove the folder of the volume: %w", err)
 	}
 	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &volume.UID}}
