@@ -34,6 +34,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/node"
 	"github.com/transplant-sim/transplant/controllers/resource"
 	"github.com/transplant-sim/transplant/controllers/tokenrequestor"
+	"github.com/transplant-sim/transplant/controllers/vpn"
 	"github.com/transplant-sim/transplant/scenarios"
 	"github.com/transplant-sim/transplant/sim/cloud"
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -139,7 +140,7 @@ breaks things on purpose, and judges each run from what was recorded.`,
 		actors.NewGardenControllerManager(), actors.NewGardenlet(),
 		extension.NewCommand(), machine.NewCommand(cloudControllers), gateway.NewCommand(),
 		resource.NewCommand(nodeReadiness, tokenrequestor.AddToManager), resource.NewSeedCommand(),
-		etcd.NewGuardCommand(), etcd.NewBackupCommand(),
+		etcd.NewGuardCommand(), etcd.NewBackupCommand(), vpn.NewServerCommand(), vpn.NewShootCommand(),
 		ownerAlone(cloud.NewCommand()), ownerAlone(nodes.NewCommand()), processnode.NewCommand(),
 	)
 	return root

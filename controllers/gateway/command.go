@@ -2,19 +2,14 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -23,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
+	"github.com/transplant-sim/transplant/controllers/metricsserver"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
@@ -91,29 +87,11 @@ func (o *options) run(ctx context.Context) error {
 
 // serveMetrics serves what the gateway and its process measure, until ctx is done.
 func (o *options) serveMetrics(ctx context.Context, group *errgroup.Group, table *table) error {
-	if o.metrics == "" {
-		return nil
-	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if err := table.register(registry); err != nil {
-		return fmt.Errorf("register the metrics: %w", err)
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.metrics)
+	serve, err := metricsserver.Listen(ctx, o.metrics, table.collectors()...)
 	if err != nil {
-		return fmt.Errorf("listen for metrics: %w", err)
+		return err
 	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true}))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: helloDeadline}
-	group.Go(func() error {
-		stop := context.AfterFunc(ctx, func() { server.Close() })
-		defer stop()
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serve metrics: %w", err)
-		}
-		return nil
-	})
+	group.Go(serve)
 	return nil
 }
 

@@ -61,8 +61,8 @@ func newMetrics() *metrics {
 	return m
 }
 
-// register the metrics of the table and of the servers that use it.
-func (t *table) register(registry prometheus.Registerer) error {
+// collectors of the metrics of the table and of the servers that use it.
+func (t *table) collectors() []prometheus.Collector {
 	collectors := []prometheus.Collector{t.metrics.connections, t.metrics.open, t.metrics.cut, t.metrics.bytes}
 	for name, valid := range map[string]bool{"valid": true, "lapsed": false} {
 		collectors = append(collectors, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -70,12 +70,7 @@ func (t *table) register(registry prometheus.Registerer) error {
 			ConstLabels: prometheus.Labels{"validity": name},
 		}, func() float64 { return float64(t.count(valid)) }))
 	}
-	for _, c := range collectors {
-		if err := registry.Register(c); err != nil {
-			return err
-		}
-	}
-	return nil
+	return collectors
 }
 
 // count the routes whose ownership is valid, or those whose is not.
