@@ -20,6 +20,10 @@ type NodeUserData struct {
 	// kube-node-lease, pods and their status, and events.
 	Token string `json:"token"`
 
+	// KubeletClientCA is the PEM bundle of the authorities for those who may use the kubelet's API: the API server. With
+	// it pods of the node run; without it they are simulated.
+	KubeletClientCA []byte `json:"kubeletClientCA,omitempty"`
+
 	// NodeName is the name to register with; empty means the machine's hostname, as the machines of a pool share
 	// their user data.
 	NodeName string `json:"nodeName,omitempty"`

@@ -20,7 +20,9 @@ import (
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/care/health"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/secrets"
+	"github.com/transplant-sim/transplant/controllers/controlplane/tunnel"
 )
 
 // systemComponents selects what the resource manager keeps in a shoot.
@@ -124,6 +126,9 @@ func (c *connection) observe(ctx context.Context, seen *health.Observation, befo
 	}
 	nodes, err := core.Nodes().List(ctx, all)
 	to.Nodes = listed(err, &nodes.Items)
+	if lifecycle.RealNodes(seen.Shoot) {
+		to.Tunnel = tunnel.Check(ctx, c.kubernetes)
+	}
 	if before == nil || !to.HasLeases(now) {
 		leases, err := c.kubernetes.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, all)
 		to.NodeLeases = listedIn(corev1.NamespaceNodeLease, err, leases.Items)
@@ -169,6 +174,6 @@ func silent(err error) health.Cluster {
 	var c health.Cluster
 	c.Nodes.Err, c.NodeLeases.Err, c.NodeAgentLeases.Err, c.NodeConfigs.Err = err, err, err, err
 	c.DaemonSets.Err, c.Deployments.Err, c.StatefulSets.Err = err, err, err
-	c.Validating.Err, c.Mutating.Err, c.CRDs.Err = err, err, err
+	c.Validating.Err, c.Mutating.Err, c.CRDs.Err, c.Tunnel = err, err, err, err
 	return c
 }

@@ -29,6 +29,7 @@ type Factory struct {
 	Garden, Seed client.Client
 	Bell         *scope.Bell
 	Shoots       scope.ShootClients
+	Reach        scope.ShootConfigs
 	Owners       scope.Authorities
 	Bucket       scope.Buckets
 	States       scope.States
@@ -80,7 +81,7 @@ func (f *Factory) operation(log logr.Logger, shoot *gardencorev1beta1.Shoot) *Op
 	return New(&scope.Scope{
 		Watched: f.Watched, WatchedGarden: f.WatchedGarden,
 		Settings: f.Settings, Log: log, Clock: f.Clock, Boottime: f.Boottime, Garden: f.Garden, Seed: f.Seed, Bell: f.Bell,
-		Shoots: f.Shoots, Owners: f.Owners, Bucket: f.Bucket, States: f.States, Shoot: shoot,
+		Shoots: f.Shoots, Reach: f.Reach, Owners: f.Owners, Bucket: f.Bucket, States: f.States, Shoot: shoot,
 	})
 }
 

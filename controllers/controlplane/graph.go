@@ -4,6 +4,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane/extensions"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/controllers/flow"
 )
@@ -14,6 +15,7 @@ import (
 func (o *Operation) ReconcileGraph() *flow.Graph {
 	g := &flow.Graph{}
 	awake, workers, restoring := o.Awake(), !o.Workerless(), o.Restoring()
+	real := lifecycle.RealNodes(o.Shoot)
 
 	namespace := g.Add(flow.Task{Name: "Deploying control plane namespace", Run: o.ShootNamespace.Deploy})
 	credentials := g.Add(flow.Task{Name: "Deploying cloud provider account secret", Run: o.Credentials.Deploy,
@@ -52,6 +54,7 @@ func (o *Operation) ReconcileGraph() *flow.Graph {
 	controllers := g.Add(flow.Task{Name: "Deploying kube-controller-manager and kube-scheduler",
 		Run: o.APIServer.DeployControllers, After: after(apiReady)})
 
+	g.Add(flow.Task{Name: "Deploying vpn-seed-server", Run: o.Tunnel.Deploy, After: after(secrets), Skip: !real})
 	// One more program that starts must not take the processor from the way to the API server: users wait for that.
 	resources := g.Add(flow.Task{Name: "Deploying gardener-resource-manager", Run: o.ResourceManager.Deploy,
 		After: after(exposed)})
@@ -144,6 +147,9 @@ func (o *Operation) addExtensions(g *flow.Graph, workers, awake bool, before []f
 		After: after(machines, oscReady, agents, networkReady, noted), Skip: !workers})
 	workerReady := g.Add(flow.Task{Name: "Waiting until worker pools have been reconciled", Run: o.Workers.Wait,
 		After: after(worker), Skip: !workers})
+	g.Add(flow.Task{Name: "Waiting until the Kubernetes API server can connect to the Shoot workers", Run: o.Tunnel.Wait,
+		After: after(workerReady),
+		Skip:  !lifecycle.RealNodes(o.Shoot) || o.Hibernated() || o.SkipReadiness()})
 	late := o.addExtensionsAt(g, gardencorev1beta1.AfterWorker, false,
 		after(append([]flow.TaskID{workerReady}, before...)...))
 	g.Add(flow.Task{Name: "Noting worker pools that were updated in place", Run: o.Workers.SettlePendingInPlace,

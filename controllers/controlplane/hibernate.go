@@ -10,6 +10,7 @@ import (
 
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/controllers/ownership/tenure"
@@ -35,8 +36,12 @@ func (o *Operation) Hibernate(ctx context.Context) error {
 	if err := o.ReleaseVolumeAttachments(ctx); err != nil {
 		return err
 	}
-	for _, deployment := range []string{workload.ResourceManager, workload.MachineController, workload.Scheduler,
-		workload.ControllerManager, workload.KubeAPIServer} {
+	deployments := []string{workload.ResourceManager, workload.MachineController, workload.Scheduler,
+		workload.ControllerManager, workload.KubeAPIServer}
+	if lifecycle.RealNodes(o.Shoot) {
+		deployments = append(deployments, workload.VPNSeedServer)
+	}
+	for _, deployment := range deployments {
 		if err := o.Workloads.Scale(ctx, deployment, 0); err != nil {
 			return err
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/secrets"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootaccess"
+	"github.com/transplant-sim/transplant/controllers/controlplane/tunnel"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workers"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 )
@@ -53,6 +54,7 @@ type Operation struct {
 	Workers         *workers.Workers
 	References      *namespace.References
 	Restart         *restart.Restarts
+	Tunnel          *tunnel.Tunnel
 	Leftovers       *leftovers.Leftovers
 	Status          *run.Status
 }
@@ -68,6 +70,7 @@ func New(s *scope.Scope) *Operation {
 		Cluster: &extensions.Cluster{Scope: s}, ShootNamespace: namespace.New(s), DNS: dns.New(s), Backups: backups.New(s),
 		Etcd: etcd.New(s), APIServer: kubeapiserver.New(s), ResourceManager: resourcemanager.New(s),
 		NodeConfigs: workers.NewNodeConfigs(s), Workers: workers.NewWorkers(s), References: &namespace.References{Scope: s},
-		Restart: restart.New(s), Leftovers: leftovers.New(s), Status: &run.Status{Scope: s},
+		Restart: restart.New(s), Leftovers: leftovers.New(s), Tunnel: tunnel.New(s),
+		Status: &run.Status{Scope: s},
 	}
 }

@@ -97,7 +97,8 @@ func (f *careFlags) config(thresholds map[gardencorev1beta1.ConditionType]time.D
 				workload.KubeAPIServer, workload.ControllerManager,
 				workload.ResourceManager,
 			},
-			WithWorkers: []string{workload.Scheduler, workload.MachineController},
+			WithWorkers:   []string{workload.Scheduler, workload.MachineController},
+			WithRealNodes: []string{workload.VPNSeedServer},
 		},
 	}
 }

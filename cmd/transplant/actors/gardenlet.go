@@ -59,6 +59,7 @@ const (
 	gatewayNamespace = "istio-ingress"
 	gatewayService   = "istio-ingressgateway"
 	gatewayPort      = 9443
+	tunnelPort       = 8132
 )
 
 const (
@@ -73,7 +74,7 @@ func NewGardenlet() *cobra.Command { return (&gardenletFlags{}).command() }
 
 func (f *gardenletFlags) command() *cobra.Command {
 	f.settings.GatewayNamespace, f.settings.GatewayService = gatewayNamespace, gatewayService
-	f.settings.GatewayPort, f.periods.Progress = gatewayPort, progressPeriod
+	f.settings.GatewayPort, f.settings.TunnelPort, f.periods.Progress = gatewayPort, tunnelPort, progressPeriod
 	command := &cobra.Command{
 		Use: gardenlet, Short: "Run the gardenlet of a seed", Args: cobra.NoArgs, SilenceUsage: true,
 		RunE: func(*cobra.Command, []string) error { return f.run(ctrl.SetupSignalHandler()) },
@@ -105,6 +106,8 @@ func (f *gardenletFlags) command() *cobra.Command {
 	set.DurationVar(&f.settings.FullSnapshotInterval, "full-snapshot-interval", time.Hour,
 		"how often the whole content of a shoot's etcd is backed up")
 	set.DurationVar(&f.settings.DNSTTL, "dns-ttl", 2*time.Minute, "time to live of the shoots' DNS records")
+	set.StringVar(&f.settings.NodeDNSServer, "node-dns-server", "",
+		"DNS server, as host:port, that pods of ours on the nodes of shoots ask; empty for the resolver of their nodes")
 	set.DurationVar(&f.settings.WaitInterval, "wait-interval", 5*time.Second,
 		"how often a wait checks again if no watch wakes it")
 	set.DurationVar(&f.cadence.Sync, "sync-period", time.Hour, "how often an unchanged shoot is reconciled")
@@ -224,7 +227,7 @@ func (f *gardenletFlags) factory(gardenConfig, seedConfig, cloudConfig *rest.Con
 	if err != nil {
 		return nil, err
 	}
-	factory.Settings, factory.Shoots = f.settings, shoots
+	factory.Settings, factory.Shoots, factory.Reach = f.settings, shoots, shoots
 	factory.Seed, err = client.New(connection.Bounded(seedConfig, callTimeout), client.Options{Scheme: seedScheme()})
 	if err != nil {
 		return nil, fmt.Errorf("make the client of the seed: %w", err)

@@ -10,6 +10,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 )
 
 // hibernatedMessage is the message of what is not checked on a shoot that sleeps.
@@ -178,6 +179,9 @@ func (r round) requiredDeployments() []string {
 	required := append([]string(nil), r.Components.Always...)
 	if !workerless(r.Shoot) {
 		required = append(required, r.Components.WithWorkers...)
+	}
+	if lifecycle.RealNodes(r.Shoot) {
+		required = append(required, r.Components.WithRealNodes...)
 	}
 	return required
 }

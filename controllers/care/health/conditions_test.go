@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/controlplane/tunnel"
 )
 
 var errAway = errors.New("away")
@@ -31,6 +32,11 @@ type checkCase struct {
 	codes   []gardencorev1beta1.ErrorCode
 	// also are conditions that cannot be known either.
 	also []gardencorev1beta1.ConditionType
+}
+
+// runPods makes the nodes of the shoot run pods, on a control plane that has what this needs.
+func runPods(o *Observation) {
+	o.Shoot.Annotations = map[string]string{"transplant.dev/nodes": "real"}
 }
 
 func testChecks(t *testing.T, cases []checkCase) {
@@ -381,6 +387,27 @@ func TestSystemComponentsHealthy(t *testing.T) {
 				}
 			}, condition: kind, reason: "TunnelConnectionBroken",
 			message: "Tunnel connection has not been established: the leases of all nodes are expired (2/2)", also: nodesToo,
+		},
+		{
+			name: "a tunnel that carries", change: func(o *Observation) {
+				runPods(o)
+				for i := range o.Cluster.NodeLeases.Items { // they say nothing of a tunnel that is measured
+					o.Cluster.NodeLeases.Items[i].Spec.RenewTime = &metav1.MicroTime{Time: noon.Add(-time.Minute)}
+				}
+			}, condition: kind, reason: "SystemComponentsRunning", status: "True", also: nodesToo,
+		},
+		{
+			name: "a tunnel that does not carry", change: func(o *Observation) {
+				runPods(o)
+				o.Cluster.Tunnel = &tunnel.BrokenError{Cause: errors.New("no route")}
+			}, condition: kind, reason: "TunnelConnectionBroken",
+			message: "Tunnel connection has not been established: no route",
+		},
+		{
+			name: "no tunnel", change: func(o *Observation) {
+				runPods(o)
+				o.Cluster.Tunnel = tunnel.ErrNotDeployed
+			}, condition: kind, reason: "NoTunnelDeployed",
 		},
 		{name: "a tunnel with one node at its end", change: func(o *Observation) {
 			o.Cluster.NodeLeases.Items[0].Spec.RenewTime = nil

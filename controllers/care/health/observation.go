@@ -73,6 +73,8 @@ type Cluster struct {
 	Validating Seen[admissionregistrationv1.ValidatingWebhookConfiguration]
 	Mutating   Seen[admissionregistrationv1.MutatingWebhookConfiguration]
 	CRDs       Seen[apiextensionsv1.CustomResourceDefinition]
+	// Tunnel is what tunnel.Check says of the way to the nodes, if pods run on them.
+	Tunnel error
 }
 
 // ExtensionReport is one condition on an extension object.
@@ -112,6 +114,8 @@ type Components struct {
 	Etcds []string
 	// Always are Deployments; WithWorkers are those that only shoots with workers need.
 	Always, WithWorkers []string
+	// WithRealNodes are Deployments that only shoots need whose nodes run pods.
+	WithRealNodes []string
 	// Monitoring are Deployments too; the shoot's observability depends on them.
 	Monitoring []string
 }

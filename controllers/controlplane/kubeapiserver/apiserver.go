@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/secrets"
@@ -42,17 +44,18 @@ func (a *APIServer) Deploy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	volumes, mounts := workload.SecretVolumes(secrets.CA, secrets.CAClient, secrets.CAFrontProxy,
+	tunnelFlags, tunnelSecrets := throughTunnel(a.Shoot)
+	volumes, mounts := workload.SecretVolumes(append([]string{secrets.CA, secrets.CAClient, secrets.CAFrontProxy,
 		secrets.ServiceAccountKey,
 		secrets.StaticToken,
-		secrets.EncryptionKey, secrets.KubeAggregator, secrets.KubeAPIServer, secrets.EtcdClient)
+		secrets.EncryptionKey, secrets.KubeAggregator, secrets.KubeAPIServer, secrets.EtcdClient}, tunnelSecrets...)...)
 	ready := workload.HTTPProbe(corev1.URISchemeHTTPS, "/readyz", workload.PortAPIServer, 3)
 	return a.workloads.Deploy(ctx, workload.KubeAPIServer, a.Replicas(), corev1.PodSpec{
 		Volumes: volumes,
 		Containers: []corev1.Container{{
 			Name:  workload.KubeAPIServer,
 			Image: a.KubernetesImage,
-			Command: []string{"kube-apiserver",
+			Command: append([]string{"kube-apiserver",
 				"--etcd-servers=" + fmt.Sprintf("https://%s:%d", etcd, workload.PortEtcdClient),
 				"--etcd-cafile=" + workload.SecretFile(secrets.EtcdClient, secrets.KeyCACert),
 				"--etcd-certfile=" + workload.SecretFile(secrets.EtcdClient, secrets.KeyCert),
@@ -82,7 +85,7 @@ func (a *APIServer) Deploy(ctx context.Context) error {
 				"--profiling=false",
 				"--shutdown-watch-termination-grace-period=1s",
 				a.emulatedVersion(),
-			},
+			}, tunnelFlags...),
 			Env:            []corev1.EnvVar{workload.PodIP},
 			Ports:          []corev1.ContainerPort{{Name: "https", ContainerPort: workload.PortAPIServer}},
 			VolumeMounts:   mounts,
@@ -91,6 +94,18 @@ func (a *APIServer) Deploy(ctx context.Context) error {
 			LivenessProbe:  lives(10, 3),
 		}},
 	})
+}
+
+// throughTunnel is how the API server reaches kubelets, pods and Services, if pods run on the shoot's nodes.
+func throughTunnel(shoot *gardencorev1beta1.Shoot) (flags, files []string) {
+	if !lifecycle.RealNodes(shoot) {
+		return nil, nil
+	}
+	return []string{
+		"--egress-selector-config-file=" + workload.SecretFile(secrets.VPNClient, secrets.KeyEgress),
+		"--kubelet-client-certificate=" + workload.SecretFile(secrets.KubeletClient, secrets.KeyCert),
+		"--kubelet-client-key=" + workload.SecretFile(secrets.KubeletClient, secrets.KeyKey),
+	}, []string{secrets.VPNClient, secrets.KubeletClient}
 }
 
 // lives does not ask whether etcd answers: an API server that is started anew mends no etcd. On a busy machine
@@ -105,8 +120,11 @@ func lives(period, failures int32) *corev1.Probe {
 // DeleteAll deletes the API server and those who live on it, all at once, and waits until their pods are gone.
 func (a *APIServer) DeleteAll(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for _, name := range []string{workload.ResourceManager, workload.Scheduler, workload.ControllerManager,
-		workload.KubeAPIServer} {
+	names := []string{workload.ResourceManager, workload.Scheduler, workload.ControllerManager, workload.KubeAPIServer}
+	if lifecycle.RealNodes(a.Shoot) {
+		names = append(names, workload.VPNSeedServer)
+	}
+	for _, name := range names {
 		group.Go(func() error { return a.workloads.Delete(ctx, name) })
 	}
 	return group.Wait()
@@ -211,11 +229,16 @@ const annotationSNIHosts = "networking.transplant.dev/sni-hosts"
 // DeployServices deploys the Services of etcd and the API server: their addresses go into certificates and
 // kubeconfigs, so they come first.
 func (a *APIServer) DeployServices(ctx context.Context) error {
-	for component, ports := range map[string][]corev1.ServicePort{
+	services := map[string][]corev1.ServicePort{
 		workload.ServiceEtcdClient: {port("client", workload.PortEtcdClient), port("guard", access.GuardPort),
 			port("backup", access.SidecarPort)},
 		workload.ServiceKubeAPIServer: {port("https", workload.PortAPIServer)},
-	} {
+	}
+	if lifecycle.RealNodes(a.Shoot) {
+		services[workload.VPNSeedServer] = []corev1.ServicePort{port("vpn", workload.PortVPN),
+			port("egress", workload.PortEgress)}
+	}
+	for component, ports := range services {
 		role := component
 		if component == workload.ServiceEtcdClient {
 			role = workload.Etcd

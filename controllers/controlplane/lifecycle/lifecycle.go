@@ -84,6 +84,11 @@ func Forced(object client.Object) bool {
 // StoppedRetry is when to look again at a shoot whose seed's operations are stopped: no event reports the end of that.
 const StoppedRetry = 15 * time.Second
 
+// RealNodes reports whether the pods on the shoot's nodes run, so that its control plane needs a tunnel to them.
+func RealNodes(shoot *gardencorev1beta1.Shoot) bool {
+	return !Workerless(shoot) && shoot.Annotations[constants.Nodes] == constants.NodesReal
+}
+
 // Workerless reports whether a shoot has no workers, and so no infrastructure.
 func Workerless(shoot *gardencorev1beta1.Shoot) bool { return len(shoot.Spec.Provider.Workers) == 0 }
 

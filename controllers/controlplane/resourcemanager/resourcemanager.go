@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,9 +19,11 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/secrets"
+	"github.com/transplant-sim/transplant/controllers/controlplane/tunnel"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/controllers/nodecritical"
 	"github.com/transplant-sim/transplant/controllers/patch"
@@ -139,25 +141,44 @@ func (r *ResourceManager) untilResourcesGone(ctx context.Context, counts func(*r
 // nodeComponent is a component on every node of a shoot for which new nodes wait
 // (docs/specification/nodes-and-seeds.md#spec-7-1, as in docs/specification/README.md#s3).
 type nodeComponent struct {
-	name string
-	// labels are those by which people find its pods.
-	labels map[string]string
-	wanted func(*gardencorev1beta1.ShootSpec) bool
+	name   string
+	wanted func(*gardencorev1beta1.Shoot) bool
+	// forGood is whether a shoot that does not want it has never had it.
+	forGood bool
+	// objects are those in the shoot: the same on every seed and for every version, so that neither a migration nor an
+	// update of the control plane replaces a pod.
+	objects func(context.Context, *ResourceManager) ([]client.Object, error)
+}
+
+// daemonSet has a pod on each node. The labels are those by which people find its pods.
+func daemonSet(name string, labels map[string]string) func(context.Context, *ResourceManager) ([]client.Object, error) {
+	return func(context.Context, *ResourceManager) ([]client.Object, error) {
+		return []client.Object{nodecritical.DaemonSet(name, labels,
+			corev1.Container{Name: name, Image: "transplant.dev/" + name + ":dev"})}, nil
+	}
 }
 
 // nodeComponents are those of every shoot with workers. The network's is its extension's, as is the CSI driver's.
 var nodeComponents = []nodeComponent{
 	{
-		name: "kube-proxy", labels: map[string]string{"app": "kubernetes", "role": "proxy"},
-		wanted: func(shoot *gardencorev1beta1.ShootSpec) bool {
-			return shoot.Kubernetes.KubeProxy == nil || ptr.Deref(shoot.Kubernetes.KubeProxy.Enabled, true)
+		name: "kube-proxy", objects: daemonSet("kube-proxy", map[string]string{"app": "kubernetes", "role": "proxy"}),
+		wanted: func(shoot *gardencorev1beta1.Shoot) bool {
+			proxy := shoot.Spec.Kubernetes.KubeProxy
+			return proxy == nil || ptr.Deref(proxy.Enabled, true)
 		},
 	},
 	{
-		name: "node-local-dns", labels: map[string]string{"k8s-app": "node-local-dns"},
-		wanted: func(shoot *gardencorev1beta1.ShootSpec) bool {
-			components := shoot.SystemComponents
+		name: "node-local-dns", objects: daemonSet("node-local-dns", map[string]string{"k8s-app": "node-local-dns"}),
+		wanted: func(shoot *gardencorev1beta1.Shoot) bool {
+			components := shoot.Spec.SystemComponents
 			return components != nil && components.NodeLocalDNS != nil && components.NodeLocalDNS.Enabled
+		},
+	},
+	{
+		name: secrets.VPNShoot, wanted: lifecycle.RealNodes, forGood: true,
+		objects: func(ctx context.Context, r *ResourceManager) ([]client.Object, error) {
+			certificate, err := (&secrets.Secrets{Scope: r.Scope}).Data(ctx, secrets.VPNShoot)
+			return tunnel.ShootObjects(r.Scope, certificate), err
 		},
 	},
 }
@@ -165,20 +186,13 @@ var nodeComponents = []nodeComponent{
 // managedResource is the name of the ManagedResource with the component.
 func (c nodeComponent) managedResource() string { return "shoot-core-" + c.name }
 
-// daemonSet is the same on every seed and for every version, so that neither a migration nor an update of the control
-// plane replaces a pod.
-func (c nodeComponent) daemonSet() *appsv1.DaemonSet {
-	return nodecritical.DaemonSet(c.name, c.labels,
-		corev1.Container{Name: c.name, Image: "transplant.dev/" + c.name + ":dev"})
-}
-
 // DeployNodeComponents has the components that the shoot wants applied to it, and the others taken off.
 func (r *ResourceManager) DeployNodeComponents(ctx context.Context) error {
 	var errs []error
 	for _, component := range nodeComponents {
-		if component.wanted(&r.Shoot.Spec) {
+		if component.wanted(r.Shoot) {
 			errs = append(errs, r.deployNodeComponent(ctx, component))
-		} else if !r.Fresh {
+		} else if !r.Fresh && !component.forGood {
 			errs = append(errs, r.removeNodeComponent(ctx, component))
 		}
 	}
@@ -214,12 +228,18 @@ func (r *ResourceManager) deployNodeComponent(ctx context.Context, c nodeCompone
 			return err
 		}
 	}
-	content, err := yaml.Marshal(c.daemonSet())
+	inShoot, err := c.objects(ctx, r)
 	if err != nil {
-		return fmt.Errorf("marshal the DaemonSet %q: %w", c.name, err)
+		return err
 	}
 	secret, managed := r.nodeComponentObjects(c)
-	secret.Data = map[string][]byte{"daemonset.yaml": content}
+	secret.Data = map[string][]byte{}
+	for _, object := range inShoot {
+		kind := strings.ToLower(object.GetObjectKind().GroupVersionKind().Kind)
+		if secret.Data[kind+".yaml"], err = yaml.Marshal(object); err != nil {
+			return fmt.Errorf("marshal the %s of %q: %w", kind, c.name, err)
+		}
+	}
 	if err := objects.Apply(ctx, r.Seed, secret); err != nil {
 		return err
 	}

@@ -39,14 +39,14 @@ func New(s *scope.Scope) *Restarts {
 func (r *Restarts) WaitControlPlane(ctx context.Context) error {
 	for _, name := range []string{
 		workload.KubeAPIServer, workload.ControllerManager, workload.Scheduler, workload.ResourceManager,
-		workload.MachineController,
+		workload.MachineController, workload.VPNSeedServer,
 	} {
 		exists, err := r.workloads.Exists(ctx, name)
 		if err != nil {
 			return fmt.Errorf("read deployment %q: %w", name, err)
 		}
 		if !exists {
-			continue // a shoot without workers has no machine-controller
+			continue // a shoot without workers has no machine-controller, one without real nodes no tunnel
 		}
 		if err := r.workloads.WaitFor(name)(ctx); err != nil {
 			return err

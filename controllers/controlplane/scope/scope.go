@@ -38,6 +38,8 @@ type Scope struct {
 	Seed   client.Client
 	Bell   *Bell
 	Shoots ShootClients
+	// Reach is how clients of other kinds than Shoots gives reach them; nil where no pods run on nodes.
+	Reach  ShootConfigs
 	Owners Authorities
 	Bucket Buckets
 	States States
@@ -96,8 +98,11 @@ type Settings struct {
 	WaitInterval time.Duration
 	// GatewayNamespace and GatewayService name the Service by which clients outside reach the seed's gateway.
 	GatewayNamespace, GatewayService string
-	// GatewayPort is the port of the shoot's API server as clients outside see it.
-	GatewayPort int32
+	// GatewayPort is the port of the shoot's API server as clients outside see it, TunnelPort that of its reversed tunnel.
+	GatewayPort, TunnelPort int32
+	// NodeDNSServer is host:port of the DNS server that pods on nodes ask for the names of shoots; empty for the resolver
+	// that their nodes give them.
+	NodeDNSServer string
 }
 
 // ShootClients gives clients for the API servers of shoots, by their public names.

@@ -18,6 +18,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
+	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
 	"github.com/transplant-sim/transplant/controllers/patch"
 	"github.com/transplant-sim/transplant/controllers/rotation"
@@ -248,6 +249,14 @@ const (
 	GardenerInternal = "gardener-internal"
 	// GenericTokenKubeconfig is the kubeconfig for pods that mount a token beside it. The Cluster names it.
 	GenericTokenKubeconfig = "generic-token-kubeconfig"
+	// KubeletClient is by which the API server asks kubelets.
+	KubeletClient = "kube-apiserver-kubelet"
+	// CAVPN signs for both ends of the tunnel to nodes that run pods, and for the API server that uses it: VPNSeedServer,
+	// VPNShoot and VPNClient.
+	CAVPN         = "ca-vpn"
+	VPNSeedServer = workload.VPNSeedServer
+	VPNShoot      = "vpn-shoot"
+	VPNClient     = "vpn-seed-server-client"
 )
 
 // Keys of the secrets.
@@ -260,6 +269,8 @@ const (
 	KeyTokens            = "static_tokens.csv"
 	KeyClusterAdminToken = "cluster-admin"
 	KeyNodeToken         = "node"
+	// KeyEgress of VPNClient is the configuration by which the API server uses the tunnel.
+	KeyEgress = "egress-selector.yaml"
 )
 
 // authorities are the certificate authorities of a shoot, and persisted all secrets that move with it. These cover the

@@ -14,6 +14,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/api/pki"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
@@ -28,6 +29,9 @@ func (s *Secrets) specs(ctx context.Context, now time.Time) []spec {
 			labels: map[string]string{constants.ValidUntilTime: fmt.Sprint(now.Add(pki.Lifetime).Unix())},
 			make:   makeAuthority(name, now),
 		})
+	}
+	if lifecycle.RealNodes(s.Shoot) {
+		specs = append(specs, s.tunnel(ctx, now)...)
 	}
 	for _, identity := range access.Clients() {
 		specs = append(specs, guardClient(identity.Secret(), identity, now))

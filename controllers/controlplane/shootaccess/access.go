@@ -16,6 +16,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/run"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
@@ -182,6 +183,14 @@ var (
 		rule("storage.k8s.io", []string{"create", "get", "update"}, "csinodes"),
 		ofEvents,
 	}
+	// ofRealNodes are what nodes need besides to run pods: what these refer to, tokens for them, and folders of the node
+	// as volumes. They have one identity for all nodes of the shoot, so that no rule is about the pods of one node.
+	ofRealNodes = []rbacv1.PolicyRule{
+		rule("", reads, "configmaps", "persistentvolumeclaims", "persistentvolumes", "secrets", "services"),
+		rule("", []string{"create"}, "serviceaccounts/token"),
+		rule("", []string{"create", "delete"}, "persistentvolumes"),
+		rule("storage.k8s.io", []string{"create", "get"}, "storageclasses"),
+	}
 	// ofKubelets are for namespace kube-node-lease, ofAgents for kube-system, where nodes find what their agents are to
 	// apply.
 	ofKubelets = []rbacv1.PolicyRule{rule("coordination.k8s.io", []string{"create", "get", "list", "patch", "update",
@@ -205,6 +214,15 @@ func Roles() []client.Object {
 		grant("", secrets.UserNodes, ofNodes)...),
 		grant("kube-node-lease", secrets.UserNodes, ofKubelets)...),
 		grant(metav1.NamespaceSystem, secrets.UserNodes, ofAgents)...)
+}
+
+// RealNodeRoles are those that a shoot whose nodes run pods has besides.
+func RealNodeRoles() []client.Object {
+	const name = secrets.UserNodes + ":pods"
+	return []client.Object{
+		&rbacv1.ClusterRole{TypeMeta: accessType("ClusterRole"), ObjectMeta: accessMeta("", name), Rules: ofRealNodes},
+		bindingOf(name, "", secrets.UserNodes, "ClusterRole", name),
+	}
 }
 
 // ofSeed makes administrators of those whose tokens are in the Secrets gardener and gardener-internal on the seed.
@@ -233,13 +251,17 @@ func grant(namespace, user string, rules []rbacv1.PolicyRule) []client.Object {
 }
 
 func binding(namespace, user, kind, role string) client.Object {
+	return bindingOf(user, namespace, user, kind, role)
+}
+
+func bindingOf(name, namespace, user, kind, role string) client.Object {
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: role}
 	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}
 	if namespace == "" {
-		return &rbacv1.ClusterRoleBinding{TypeMeta: accessType("ClusterRoleBinding"), ObjectMeta: accessMeta("", user),
+		return &rbacv1.ClusterRoleBinding{TypeMeta: accessType("ClusterRoleBinding"), ObjectMeta: accessMeta("", name),
 			RoleRef: ref, Subjects: subjects}
 	}
-	return &rbacv1.RoleBinding{TypeMeta: accessType("RoleBinding"), ObjectMeta: accessMeta(namespace, user), RoleRef: ref,
+	return &rbacv1.RoleBinding{TypeMeta: accessType("RoleBinding"), ObjectMeta: accessMeta(namespace, name), RoleRef: ref,
 		Subjects: subjects}
 }
 
@@ -261,7 +283,7 @@ func (a *Access) Grant(ctx context.Context) error {
 	}
 	// The API server makes the namespaces a moment after it begins to answer.
 	return a.Until(ctx, time.Minute, "the roles in the shoot", func(ctx context.Context) error {
-		return grantAccess(ctx, shoot)
+		return a.grantTo(ctx, shoot)
 	})
 }
 
@@ -273,7 +295,7 @@ func (a *Access) Repair(ctx context.Context) error {
 	defer cancel()
 	shoot, err := a.Client(within)
 	if err == nil {
-		err = grantAccess(within, shoot)
+		err = a.grantTo(within, shoot)
 	}
 	if err != nil {
 		a.Log.Info("The roles in the shoot could not be granted again", "reason", err.Error())
@@ -281,10 +303,14 @@ func (a *Access) Repair(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// grantAccess grants what it can, however much of it is refused.
-func grantAccess(ctx context.Context, shoot client.Client) error {
+// grantTo grants what it can, however much of it is refused.
+func (a *Access) grantTo(ctx context.Context, shoot client.Client) error {
+	roles := Roles()
+	if lifecycle.RealNodes(a.Shoot) {
+		roles = append(roles, RealNodeRoles()...)
+	}
 	var errs []error
-	for _, object := range Roles() {
+	for _, object := range roles {
 		errs = append(errs, objects.Apply(ctx, shoot, object))
 	}
 	return errors.Join(errs...)

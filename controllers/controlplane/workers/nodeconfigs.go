@@ -19,6 +19,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/contract"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/secrets"
@@ -179,6 +180,13 @@ func (n *NodeConfigs) files(ctx context.Context, worker gardencorev1beta1.Worker
 		KubeletVersion: kubeletVersion(n.Shoot, worker),
 		AgentSecret:    agent,
 		InPlace:        inPlace,
+	}
+	if lifecycle.RealNodes(n.Shoot) {
+		authority, err := n.secrets.Data(ctx, secrets.CAKubelet)
+		if err != nil {
+			return nil, err
+		}
+		data.KubeletClientCA = authority[secrets.KeyCACert]
 	}
 	for _, taint := range worker.Taints {
 		data.Taints = append(data.Taints, cloud.Taint{Key: taint.Key, Value: taint.Value, Effect: string(taint.Effect)})

@@ -32,6 +32,8 @@ const (
 	Scheduler         = "kube-scheduler"
 	MachineController = "machine-controller"
 	ResourceManager   = "gardener-resource-manager"
+	// VPNSeedServer is the seed's end of the tunnel to nodes that run pods, and its Service.
+	VPNSeedServer = "vpn-seed-server"
 	// ServiceKubeAPIServer and ServiceEtcdClient are the Services of a control plane.
 	ServiceKubeAPIServer = "kube-apiserver"
 	ServiceEtcdClient    = access.ServerName
@@ -39,6 +41,9 @@ const (
 	PortEtcdClient       = 2379
 	PortGuard            = 2381 // of probes and metrics, as PortBackup
 	PortBackup           = 8080
+	// PortVPN takes the tunnel from the nodes, PortEgress what the API server sends through it.
+	PortVPN    = 1194
+	PortEgress = 9443
 )
 
 // Wait waits until a Deployment has rolled out with all its replicas ready.

@@ -55,4 +55,8 @@ const (
 	// StateOver is the annotation on a ShootStateChunk with the version of the ShootState that the one replaces for which
 	// the chunk was last written; "none/" and the UID of the Shoot if there was none.
 	StateOver = "transplant.dev/over"
+	// Nodes is the annotation on a Shoot that says what its machines are; NodesReal is its only value: their pods run, and
+	// the control plane reaches them through a tunnel. It is set when the Shoot is created.
+	Nodes     = "transplant.dev/nodes"
+	NodesReal = "real"
 )
