@@ -30,6 +30,15 @@ type Image struct {
 	Programs map[string]string // by their names in the image, the files on this machine
 }
 
+// ImageFolders are all images of a landscape, each as NAME=FOLDER.
+func ImageFolders(l *Landscape) []string {
+	var all []string
+	for _, i := range l.images {
+		all = append(all, i.name+"="+i.folder)
+	}
+	return all
+}
+
 // image is one on the disk.
 type image struct{ name, folder string }
 

@@ -29,6 +29,8 @@ type Options struct {
 	// Hosted are seeds whose API servers are those of shoots, with the public names of these. Their clusters are no more
 	// than nodes, and begin with Attach.
 	Hosted map[string]string
+	// RealNodes is for how many shoots slices of addresses are kept free: their nodes run pods.
+	RealNodes int
 
 	Slot         *address.Slot // the address slot; nil for the first free one, or the last one with ToKeep
 	ToKeep       bool          // a checkpoint will be made of it, which is started at the same addresses
@@ -106,8 +108,9 @@ func (o *Options) complete() error {
 
 // Check says what is wrong with the seeds and the slot, before anything is made of them. Start checks it, too.
 func (o *Options) Check() error {
-	if len(o.Seeds) >= address.MaxClusters {
-		return fmt.Errorf("plan the landscape: %d seeds, at most %d fit", len(o.Seeds), address.MaxClusters-1)
+	if len(o.Seeds)+o.RealNodes >= address.MaxClusters {
+		return fmt.Errorf("plan the landscape: %d seeds and shoots with real nodes, at most %d fit",
+			len(o.Seeds)+o.RealNodes, address.MaxClusters-1)
 	}
 	for i, seed := range o.Seeds {
 		if problems := validation.IsDNS1123Label(seed); len(problems) > 0 {

@@ -57,8 +57,8 @@ func (c *Cluster) nodeSpec() process.Spec {
 		"--serving-key=" + keys.Key(program.NodeServing),
 		"--client-ca=" + keys.Certificate(program.ClusterCA),
 	}
-	for _, i := range c.landscape.images {
-		args = append(args, "--image="+i.name+"="+i.folder)
+	for _, i := range ImageFolders(c.landscape) {
+		args = append(args, "--image="+i)
 	}
 	return process.Spec{
 		Name: c.name + "/" + NodeProgram, Path: c.landscape.options.Executable,

@@ -87,6 +87,31 @@ type Shoot struct {
 	Extended bool `json:"extended,omitempty"`
 	// UpdateStrategy is how its nodes are updated; AutoRollingUpdate when not given.
 	UpdateStrategy UpdateStrategy `json:"updateStrategy,omitempty"`
+	// Nodes are simulated, unless they are to run their pods.
+	Nodes Nodes `json:"nodes,omitempty"`
+}
+
+// Nodes is what the nodes of a shoot are.
+type Nodes string
+
+// Kinds of nodes.
+const (
+	SimulatedNodes Nodes = "simulated"
+	RealNodes      Nodes = "real"
+)
+
+// Values are all kinds of nodes.
+func (Nodes) Values() []string { return []string{string(SimulatedNodes), string(RealNodes)} }
+
+// RealNodes are the names of the shoots whose nodes run pods.
+func (l Landscape) RealNodes() []string {
+	var names []string
+	for _, shoot := range l.Shoots {
+		if shoot.Nodes == RealNodes {
+			names = append(names, shoot.Name)
+		}
+	}
+	return names
 }
 
 // UpdateStrategy is how the nodes of a shoot are updated (docs/specification/versions.md#spec-4-9).

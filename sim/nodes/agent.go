@@ -17,6 +17,7 @@ import (
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/api/userdata"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/sim/nodes/real"
 )
 
 // Defaults of the options.
@@ -39,8 +40,10 @@ type Options struct {
 	LeaseSeconds int           // 0 means DefaultLeaseSeconds
 	// Kubelet is where API servers find what answers for the kubelets of nodes; the zero value means nowhere.
 	Kubelet netip.AddrPort
-	Clock   clock.Clock // nil means the real one
-	Log     logr.Logger
+	// Real is about nodes that run pods.
+	Real  real.Options
+	Clock clock.Clock // nil means the real one
+	Log   logr.Logger
 }
 
 // Agent turns machines into nodes.

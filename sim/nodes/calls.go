@@ -80,7 +80,7 @@ func (s *shoot) refresh(ctx context.Context, m *machine, node *corev1.Node) erro
 		status["nodeInfo"] = info
 	}
 	moved := node.DeepCopy()
-	answeredAt(moved, s.options.Kubelet)
+	answeredAt(moved, m.kubeletAt(s.options.Kubelet))
 	if !slices.Equal(moved.Status.Addresses, node.Status.Addresses) ||
 		moved.Status.DaemonEndpoints != node.Status.DaemonEndpoints {
 		status["addresses"], status["daemonEndpoints"] = moved.Status.Addresses, moved.Status.DaemonEndpoints

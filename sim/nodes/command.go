@@ -57,6 +57,7 @@ func NewCommand() *cobra.Command {
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", "", "address of GET /metrics, plain HTTP; empty for none")
 	set.StringVar(&f.kubeletAddress, "kubelet-bind-address", "",
 		"address that answers for the kubelets of all nodes, which are simulated; empty for none")
+	f.Real.AddFlags(set)
 	for _, name := range []string{"cloud-kubeconfig", "kwok", "root-dir"} {
 		utilruntime.Must(command.MarkFlagRequired(name)) // the flag is defined above
 	}
@@ -87,7 +88,10 @@ func (f *flags) complete() (err error) {
 	if f.RootDir, err = filepath.Abs(f.RootDir); err != nil {
 		return fmt.Errorf("find --root-dir: %w", err)
 	}
-	return os.MkdirAll(f.RootDir, 0o700)
+	if err := os.MkdirAll(f.RootDir, 0o700); err != nil {
+		return fmt.Errorf("make --root-dir: %w", err)
+	}
+	return f.Real.Complete(f.RootDir)
 }
 
 func (f *flags) run(ctx context.Context) error {

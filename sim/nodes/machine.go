@@ -37,6 +37,9 @@ func (m *machine) nodeName() string {
 	return m.Hostname
 }
 
+// isReal says whether pods of the machine's node run.
+func (m *machine) isReal() bool { return len(m.data.KubeletClientCA) > 0 }
+
 // providerID ties the Node to the machine.
 func (m *machine) providerID() string { return providerPrefix + m.ID }
 

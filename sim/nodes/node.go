@@ -14,6 +14,7 @@ import (
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/sim/nodes/real"
 )
 
 const (
@@ -74,6 +75,14 @@ func answeredAt(node *corev1.Node, kubelet netip.AddrPort) {
 	node.Status.DaemonEndpoints.KubeletEndpoint.Port = int32(kubelet.Port())
 }
 
+// kubeletAt is where the kubelet of the machine answers: its own, or the one that stands for those of simulated nodes.
+func (m *machine) kubeletAt(simulated netip.AddrPort) netip.AddrPort {
+	if own, err := netip.ParseAddr(m.PrivateIP); err == nil && m.isReal() {
+		return netip.AddrPortFrom(own, real.KubeletPort)
+	}
+	return simulated
+}
+
 func (m *machine) labels() map[string]string {
 	labels := map[string]string{
 		corev1.LabelHostname:           m.nodeName(),
@@ -91,7 +100,9 @@ func (m *machine) labels() map[string]string {
 		labels[constants.NodeAgentSecretName] = m.data.AgentSecret
 	}
 	maps.Copy(labels, m.data.Labels)
-	labels[managedLabel] = managedValue
+	if !m.isReal() {
+		labels[managedLabel] = managedValue
+	}
 	return labels
 }
 
@@ -123,9 +134,16 @@ func (m *machine) info() corev1.NodeSystemInfo {
 		OSImage:                 m.Image,
 		OperatingSystem:         "linux",
 		Architecture:            "amd64",
-		ContainerRuntimeVersion: "kwok://0.8.0",
+		ContainerRuntimeVersion: m.runtime(),
 		KubeletVersion:          m.data.KubeletVersion,
 	}
+}
+
+func (m *machine) runtime() string {
+	if m.isReal() {
+		return "processnode://1"
+	}
+	return "kwok://0.8.0"
 }
 
 // bootID changes with every restart of the machine, and with nothing else.

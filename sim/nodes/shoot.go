@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -16,9 +17,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
+	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/sim/nodes/real"
 )
 
 // reregisterAfter is for how long a Node that was there must be missing before its machine registers again, as a node
@@ -49,6 +53,7 @@ type shoot struct {
 	revived  int
 	agents   agentConfigs
 	laidOut  map[string]string // the checksum of the configuration that is on the disk, by machine
+	real     *real.Shoot       // what runs pods; nil if no machine of the shoot has addresses for them
 	watchdog watchdog
 }
 
@@ -58,6 +63,7 @@ func newShoot(name string, o Options, k *kwok) *shoot {
 		machines: map[string]*machine{}, missing: map[string]time.Time{}, registered: map[string]bool{},
 		laidOut:  map[string]string{},
 		watchdog: newWatchdog(time.Duration(o.LeaseSeconds) * time.Second),
+		real:     real.NewShoot(name, o.Real, k.runner, k.folder, o.Clock, o.Log.WithValues("shoot", name)),
 	}
 }
 
@@ -87,8 +93,8 @@ func (s *shoot) snapshot() []*machine {
 // outlives its control plane.
 func (s *shoot) run(ctx context.Context) {
 	defer func() {
-		if err := s.kwok.stop(); err != nil {
-			s.log.Error(err, "Kwok could not be stopped")
+		if err := errors.Join(s.kwok.stop(), keepReal(s, nil)); err != nil {
+			s.log.Error(err, "What runs for the shoot could not be stopped")
 		}
 	}()
 	for {
@@ -110,6 +116,9 @@ func (s *shoot) run(ctx context.Context) {
 func (s *shoot) round(ctx context.Context) error {
 	machines := s.snapshot()
 	if err := s.choose(machines); err != nil {
+		return err
+	}
+	if err := keepReal(s, machines); err != nil {
 		return err
 	}
 	nodes, err := s.listNodes(ctx)
@@ -138,10 +147,36 @@ func (s *shoot) round(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(append(errs, err)...)
 	}
-	errs = append(errs, s.keepKwok(ctx, machines, nodes, leases))
+	if !hasReal(machines) {
+		errs = append(errs, s.keepKwok(ctx, machines, nodes, leases))
+	}
 	s.observe(machines, nodes, leases)
 	return errors.Join(errs...)
 }
+
+// keepReal keeps what runs pods on the machines: it does not wait for an API server. Without machines it ends all.
+func keepReal(s *shoot, machines []*machine) error {
+	if s.real == nil && hasReal(machines) {
+		return fmt.Errorf("run pods on the nodes of shoot %q: no addresses are set aside for them", s.name)
+	}
+	if s.real == nil {
+		return nil
+	}
+	var running []real.Machine
+	for _, m := range machines {
+		if m.isReal() && m.State == cloud.MachineRunning {
+			running = append(running, real.Machine{ID: m.ID, Node: m.nodeName(), Address: m.PrivateIP, Boot: m.bootID(),
+				Disk: filepath.Join(s.options.RootDir, m.ID), ClientCA: m.data.KubeletClientCA})
+		}
+	}
+	kubeconfig, err := clientcmd.Write(s.using.kubeconfig())
+	if err != nil {
+		return fmt.Errorf("write the kubeconfig of nodes: %w", err)
+	}
+	return s.real.Keep(running, real.Access{Server: s.using.server, Kubeconfig: string(kubeconfig)})
+}
+
+func hasReal(machines []*machine) bool { return slices.ContainsFunc(machines, (*machine).isReal) }
 
 // afterSilence ends a kwok that the API server has not answered for a while. The next one renews the leases at once,
 // where this one might wait until its watches have come back.
@@ -229,7 +264,7 @@ func (s *shoot) ensure(ctx context.Context, m *machine, nodes map[string]*corev1
 		wanted.Annotations[constants.ChecksumAppliedNodeConfig] = checksum
 	}
 	wanted.Status.NodeInfo.KubeletVersion = cmp.Or(s.agents.kubeletVersion(m, m.data.InPlace), m.data.KubeletVersion)
-	answeredAt(wanted, s.options.Kubelet)
+	answeredAt(wanted, m.kubeletAt(s.options.Kubelet))
 	created, err := s.create(ctx, wanted)
 	if err != nil {
 		return fmt.Errorf("register machine %q: %w", m.ID, err)

@@ -159,13 +159,23 @@ func (r *runner) fit(scenarios []*scenario.Scenario, from map[string]string) (Ba
 	return backend, errors.Join(errs...)
 }
 
-// fitHosts refuses seeds that are shoots where the backend has none.
+// fitHosts refuses seeds that are shoots, and shoots whose nodes run pods, where the backend has none.
 func (r *runner) fitHosts(backend Backend, s *scenario.Scenario, file string) error {
-	err := backend.Can(world.HostSeeds)
+	refuse := func(ability world.Ability, path string) error {
+		err := backend.Can(ability)
+		if err == nil {
+			return nil
+		}
+		return scenario.MistakeIn(file, path, fmt.Sprintf("%v; %s", err, r.instead(fault.Traits{Ability: ability})))
+	}
 	for i, seed := range s.Spec.Landscape.Seeds {
-		if err != nil && seed.HostedBy != "" {
-			return scenario.MistakeIn(file, fmt.Sprintf("spec.landscape.seeds[%d].hostedBy", i), fmt.Sprintf("%v; %s", err,
-				r.instead(fault.Traits{Ability: world.HostSeeds})))
+		if seed.HostedBy != "" {
+			return refuse(world.HostSeeds, fmt.Sprintf("spec.landscape.seeds[%d].hostedBy", i))
+		}
+	}
+	for i, shoot := range s.Spec.Landscape.Shoots {
+		if shoot.Nodes == landscape.RealNodes {
+			return refuse(world.RunPods, fmt.Sprintf("spec.landscape.shoots[%d].nodes", i))
 		}
 	}
 	return nil

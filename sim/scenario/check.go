@@ -25,6 +25,8 @@ const (
 	maxShoots  = 1000
 	maxWorkers = 100
 	maxObjects = 100_000
+	// maxRealWorkers leaves room for a roll: 64 nodes of a shoot have addresses for their pods.
+	maxRealWorkers = 20
 	// minPeriod is the shortest time between two looks, or two backups, that a controller is asked for.
 	minPeriod = 10 * time.Millisecond
 	// maxName keeps a seed's or shoot's name inside the names that are made of it.
@@ -179,6 +181,10 @@ func checkTolerable(path *field.Path, l landscape.Landscape) field.ErrorList {
 func checkShoots(path *field.Path, l landscape.Landscape) field.ErrorList {
 	path = path.Child("shoots")
 	errs := tooMany(path, len(l.Shoots), maxShoots)
+	if real := l.RealNodes(); len(real) > 0 && len(real) > maxSeeds-len(l.Seeds) {
+		errs = append(errs, field.Invalid(path, len(real), fmt.Sprintf("have real nodes: a landscape has addresses for %d, "+
+			"seeds and shoots with real nodes together", maxSeeds)))
+	}
 	seen := map[string]bool{}
 	for i, shoot := range l.Shoots {
 		errs = append(errs, checkUnique(path.Index(i).Child("name"), shoot.Name, seen)...)
@@ -256,12 +262,17 @@ func checkShoot(path *field.Path, shoot landscape.Shoot, seeds []string) field.E
 		{"kubernetes", shoot.Kubernetes, landscape.Kubernetes()},
 		{"image", shoot.Image, landscape.Images()},
 		{"updateStrategy", string(shoot.UpdateStrategy), shoot.UpdateStrategy.Values()},
+		{"nodes", string(shoot.Nodes), shoot.Nodes.Values()},
 	} {
 		if given.chosen != "" {
 			errs = append(errs, choice.Check(path.Child(given.field), given.chosen, given.from)...)
 		}
 	}
 	errs = append(errs, tooMany(path.Child("workers"), shoot.Workers, maxWorkers)...)
+	if shoot.Nodes == landscape.RealNodes && (shoot.Workers == 0 || shoot.Workers > maxRealWorkers) {
+		errs = append(errs, field.Invalid(path.Child("workers"), shoot.Workers,
+			fmt.Sprintf("must be from 1 to %d where nodes are real", maxRealWorkers)))
+	}
 	return append(errs, tooMany(path.Child("objects"), shoot.Objects, maxObjects)...)
 }
 

@@ -20,6 +20,7 @@ const (
 	DamageBackups  Ability = "damage backups"
 	CrashActors    Ability = "crash actors at their writes" // break links and processes
 	HostSeeds      Ability = "host seeds on seeds"
+	RunPods        Ability = "run pods on the nodes of shoots"
 	RunChaosMesh   Ability = "do what only Chaos Mesh can"
 )
 

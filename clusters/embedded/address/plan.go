@@ -27,6 +27,7 @@ type Slot int
 // Cluster is the address plan of one cluster.
 type Cluster struct {
 	Node          netip.Addr   // etcd, kube-apiserver and the process node
+	Machines      netip.Prefix // holds Node
 	Pods          netip.Prefix // each pod an address of its own
 	Services      netip.Prefix
 	LoadBalancers netip.Prefix
@@ -41,12 +42,43 @@ func (s Slot) Cluster(n int) (Cluster, error) {
 	if n < 0 || n >= MaxClusters {
 		return Cluster{}, fmt.Errorf("plan the addresses of cluster %d: a landscape has at most %d clusters", n, MaxClusters)
 	}
+	return s.slice(n + 1), nil
+}
+
+// Nodes is the plan of the n-th cluster whose nodes are machines, from 0: the last slices are theirs. It is for the
+// caller to see that none is a cluster's, too. The machines have the addresses of Machines.
+func (s Slot) Nodes(n int) (Cluster, error) {
+	if n < 0 || n >= MaxClusters {
+		return Cluster{}, fmt.Errorf("plan the addresses of the nodes of shoot %d: a landscape has addresses for %d", n,
+			MaxClusters)
+	}
+	return s.slice(MaxClusters - n), nil
+}
+
+func (s Slot) slice(n int) Cluster { return in(s.addr(n, 0, 0).As4()) }
+
+// sliceBits is the length of the range of a slice.
+const sliceBits = 16
+
+// Range is the slice that the plan divides.
+func (c Cluster) Range() netip.Prefix { return netip.PrefixFrom(c.Machines.Addr(), sliceBits) }
+
+// In is the plan by which a slice is divided.
+func In(slice netip.Prefix) (Cluster, error) {
+	if !slice.Addr().IsLoopback() || slice.Bits() != sliceBits || slice != slice.Masked() {
+		return Cluster{}, fmt.Errorf("divide the addresses %s: they are no /%d of 127.0.0.0/8", slice, sliceBits)
+	}
+	return in(slice.Addr().As4()), nil
+}
+
+func in(slice [4]byte) Cluster {
+	quarter := func(third byte) netip.Prefix {
+		return netip.PrefixFrom(netip.AddrFrom4([4]byte{slice[0], slice[1], third, 0}), 18)
+	}
 	return Cluster{
-		Node:          s.addr(n+1, 0, 1),
-		Pods:          netip.PrefixFrom(s.addr(n+1, 64, 0), 18),
-		Services:      netip.PrefixFrom(s.addr(n+1, 128, 0), 18),
-		LoadBalancers: netip.PrefixFrom(s.addr(n+1, 192, 0), 18),
-	}, nil
+		Node:     netip.AddrFrom4([4]byte{slice[0], slice[1], 0, 1}),
+		Machines: quarter(0), Pods: quarter(64), Services: quarter(128), LoadBalancers: quarter(192),
+	}
 }
 
 // Supervisor is the landscape's own address, whose claim port says that the slot is taken.

@@ -29,6 +29,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
 	"github.com/transplant-sim/transplant/clusters/embedded/checkpoint"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
+	"github.com/transplant-sim/transplant/cmd/transplant/environment/realnodes"
 	"github.com/transplant-sim/transplant/controllers/ownership"
 	simcloud "github.com/transplant-sim/transplant/sim/cloud"
 	"github.com/transplant-sim/transplant/sim/diagnosis"
@@ -95,6 +96,8 @@ type Environment struct {
 	Taints map[string][]landscape.Taint
 	// Hosted are the seeds that are shoots, in the order in which they are made.
 	Hosted []landscape.Hosted
+	// RealNodes are the shoots whose nodes run pods; nil for none.
+	RealNodes *realnodes.Shoots
 	// Third-party extensions, on every seed.
 	Extensions []landscape.Extension
 	// Tolerable are the keys of taints that shoots may tolerate.
@@ -129,7 +132,7 @@ func (s *Environment) Configure(options *embedded.Options) {
 		}
 		return extras, err
 	}
-	options.Hosted = hostedNames(s.Hosted)
+	options.Hosted, options.RealNodes = hostedNames(s.Hosted), s.RealNodes.Count()
 	options.Images = embeddedImages(s.Extensions)
 	s.portHolders = address.PortHolders
 	options.AfterClusters = func(ctx context.Context, l *embedded.Landscape) error {
@@ -212,6 +215,11 @@ func (s *Environment) companions(l Landscape) ([]clusters.Companion, error) {
 			return nil, err
 		}
 	}
+	if s.RealNodes.Count() > 0 {
+		if err := checkpoint.Refuse(l.Dir(), "nodes of its shoots run pods"); err != nil {
+			return nil, err
+		}
+	}
 	if len(s.Extensions) > 0 {
 		if err := checkpoint.Refuse(l.Dir(), "the programs of its third-party extensions are elsewhere"); err != nil {
 			return nil, err
@@ -243,8 +251,12 @@ func (s *Environment) nodes(l Landscape) (clusters.Companion, error) {
 	if err != nil {
 		return clusters.Companion{}, fmt.Errorf("read the address of the nodes: %w", err)
 	}
+	realNodes, err := s.RealNodes.Flags(l, l.CloudAddresses().DNS, TechnicalID)
+	if err != nil {
+		return clusters.Companion{}, err
+	}
 	return clusters.Companion{Name: nodesProgram, Metrics: metrics.Reach, Reads: []string{access, ca},
-		Writes: []string{folder}, Args: []string{nodesProgram,
+		Writes: []string{folder}, Args: append([]string{nodesProgram,
 			"--metrics-bind-address=" + metrics.Listen,
 			"--kubelet-bind-address=" + net.JoinHostPort(host, kubeletPort),
 			"--cloud-kubeconfig=" + access,
@@ -252,7 +264,7 @@ func (s *Environment) nodes(l Landscape) (clusters.Companion, error) {
 			"--proxy-ca=" + ca,
 			"--kwok=" + l.ControlPlane(),
 			"--root-dir=" + folder,
-		}}, nil
+		}, realNodes...)}, nil
 }
 
 // writeTokens gives everybody who calls the cloud a token.

@@ -42,6 +42,7 @@ type seedValues struct {
 	BackupExtensions                      []string // flags of the gardenlet
 	ExtensionNamespaces                   []string // flags of the gardenlet, too
 	ResourceManager                       bool     // runs
+	NodeDNS                               string   // that pods on nodes ask; empty for none
 	User                                  int64
 	Settings                              Settings
 }
@@ -102,8 +103,13 @@ func (s *Environment) seedValues(l Landscape, seed string) (seedValues, error) {
 	if err != nil {
 		return seedValues{}, err
 	}
+	nodeDNS := ""
+	if s.RealNodes.Count() > 0 {
+		nodeDNS = l.CloudAddresses().DNS
+	}
 	return seedValues{
-		Name: seed, Domain: Domain, DefaultDomain: DefaultDomain, Pods: pods, Services: services,
+		NodeDNS: nodeDNS,
+		Name:    seed, Domain: Domain, DefaultDomain: DefaultDomain, Pods: pods, Services: services,
 		Region: cmp.Or(s.Regions[seed], landscape.Home),
 		Image:  image, KubernetesImage: kubernetesImage, ShootProxyURL: proxy.URL(), Taints: s.Taints[seed],
 		TakenKinds:       landscape.TakenKinds(s.Extensions),

@@ -144,6 +144,11 @@ func (s *Environment) ShootManifest(wanted landscape.Shoot) (*gardencorev1beta1.
 				gardencorev1beta1.MachineUpdateStrategy(wanted.UpdateStrategy))
 		}
 	}
+	if wanted.Nodes == landscape.RealNodes {
+		if err := s.RealNodes.Apply(shoot); err != nil {
+			return nil, err
+		}
+	}
 	return landscape.OverlayTyped("Shoot", shoot, s.Extensions)
 }
 

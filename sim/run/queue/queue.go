@@ -66,20 +66,24 @@ func (q *Queue) IsEmpty() bool {
 
 // New puts together what can share a landscape, in the order of the files: scenarios with the same settings, seeds
 // and whitelist. The seeds must be the same, because one more seed is one more place to evacuate to. Seeds that are
-// shoots are not where they began after a run.
+// shoots are not where they began after a run, and nodes that run pods have addresses of their landscape.
 func New(scenarios []*scenario.Scenario) *Queue {
 	var groups []*Group
 	for _, s := range scenarios {
 		other := s.Spec.Landscape
 		at := slices.IndexFunc(groups, func(g *Group) bool {
 			one := g.Needs
-			return len(one.HostedSeeds()) == 0 && one.Settings == other.Settings &&
+			return len(one.HostedSeeds()) == 0 && len(one.RealNodes())+len(other.RealNodes()) == 0 &&
+				one.Settings == other.Settings &&
 				slices.EqualFunc(one.Seeds, other.Seeds, landscape.Seed.Equal) &&
 				slices.Equal(one.Tolerable, other.Tolerable)
 		})
 		if at < 0 {
 			needs := other
-			needs.Shoots = nil // each scenario brings its own
+			// Each scenario brings its own, but for those that have a part of the landscape's addresses.
+			needs.Shoots = slices.DeleteFunc(slices.Clone(other.Shoots), func(shoot landscape.Shoot) bool {
+				return shoot.Nodes != landscape.RealNodes
+			})
 			groups = append(groups, &Group{Needs: needs})
 			at = len(groups) - 1
 		}

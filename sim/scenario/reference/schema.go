@@ -190,6 +190,8 @@ func schemaOf(t reflect.Type) *jsonschema.Schema {
 		return enumeration(oracle.Names())
 	case reflect.TypeFor[landscape.Purpose]():
 		return enumeration(landscape.Purpose("").Values())
+	case reflect.TypeFor[landscape.Nodes]():
+		return enumeration(landscape.Nodes("").Values())
 	case reflect.TypeFor[landscape.UpdateStrategy]():
 		return enumeration(landscape.UpdateStrategy("").Values())
 	case reflect.TypeFor[wire.Direction]():

@@ -12,6 +12,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/binary"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
+	"github.com/transplant-sim/transplant/cmd/transplant/environment/realnodes"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/run"
 	"github.com/transplant-sim/transplant/sim/world"
@@ -84,6 +85,7 @@ func newEnvironment(request run.Request) *environment.Environment {
 	s.Regions = map[string]string{}
 	s.Taints, s.Tolerable = map[string][]landscape.Taint{}, request.Landscape.Tolerable
 	s.Extensions, s.Hosted = request.Landscape.Extensions, request.Landscape.HostedSeeds()
+	s.RealNodes = realnodes.Of(request.Landscape.RealNodes())
 	for _, seed := range request.Landscape.Seeds {
 		s.Regions[seed.Name], s.Taints[seed.Name] = seed.Region, seed.Taints
 	}

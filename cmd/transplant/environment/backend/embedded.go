@@ -48,7 +48,7 @@ func (*Embedded) Can(ability world.Ability) error {
 	case world.BreakLinks, world.BreakProcesses, world.BreakPrograms, world.DelayRestarts, world.CrashActors,
 		world.BreakClusters,
 		world.BreakPods, world.BreakPodLinks,
-		world.BreakCloud, world.DamageBackups, world.WipeDisks, world.EditObjects, world.HostSeeds:
+		world.BreakCloud, world.DamageBackups, world.WipeDisks, world.EditObjects, world.HostSeeds, world.RunPods:
 		return nil
 	}
 	if ability.General() == world.RunChaosMesh {

@@ -1,0 +1,71 @@
+// Package realnodes gives shoots addresses of this machine whose nodes run pods. What runs there is in sim/nodes/real.
+package realnodes
+
+import (
+	"fmt"
+	"net/netip"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/address"
+)
+
+// Shoots are those of a landscape whose nodes run pods.
+type Shoots struct {
+	names    []string
+	networks map[string]address.Cluster // once they have addresses
+}
+
+// Of makes them, in the order in which they get addresses.
+func Of(names []string) *Shoots { return &Shoots{names: names, networks: map[string]address.Cluster{}} }
+
+// Count is how many there are.
+func (s *Shoots) Count() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.names)
+}
+
+// Flags are those by which the process of the machines runs their pods. They ask a DNS server for names. Shoots are
+// called there by their technical ids.
+func (s *Shoots) Flags(l any, dnsServer string, technicalID func(shoot string) string) ([]string, error) {
+	if s.Count() == 0 {
+		return nil, nil
+	}
+	on, can := l.(*embedded.Landscape)
+	if !can {
+		return nil, fmt.Errorf("run pods on the nodes of shoots %v: only the backend embedded does", s.names)
+	}
+	flags := []string{"--dns-server=" + dnsServer}
+	for _, image := range embedded.ImageFolders(on) {
+		flags = append(flags, "--image="+image)
+	}
+	for n, shoot := range s.names {
+		plan, err := on.Slot().Nodes(n)
+		if err != nil {
+			return nil, err
+		}
+		s.networks[shoot] = plan
+		flags = append(flags, fmt.Sprintf("--pods-run=%s=%s", technicalID(shoot), plan.Range()))
+	}
+	return flags, nil
+}
+
+// Apply makes the nodes of a shoot run its pods. Machines, pods and Services have addresses of this machine.
+func (s *Shoots) Apply(shoot *gardencorev1beta1.Shoot) error {
+	if s.Count() == 0 || !s.networks[shoot.Name].Machines.IsValid() {
+		return fmt.Errorf("run pods on the nodes of shoot %q: no addresses are set aside for it", shoot.Name)
+	}
+	plan := s.networks[shoot.Name]
+	metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, constants.Nodes, constants.NodesReal)
+	for field, of := range map[**string]netip.Prefix{&shoot.Spec.Networking.Nodes: plan.Machines,
+		&shoot.Spec.Networking.Pods: plan.Pods, &shoot.Spec.Networking.Services: plan.Services} {
+		*field = ptr.To(of.String())
+	}
+	return nil
+}
