@@ -28,9 +28,10 @@ func hostileFlags(t *testing.T) map[string][]string {
 		"bool":    {"maybe", "2"}, "boolfunc": {"maybe", "2"},
 		"uint16":   {"-1", "NaN", "1e308", "65536"},
 		"NAME=DIR": {"x", ""}, "fail|last-good": {"x", ""},
-		"FORM":       {"x", ""},
-		"PART/PARTS": {"", "/", "0/3", "4/3", "-1/3", "1/99999999999999999999", "NaN/2"},
-		"string":     paths, "stringSlice": paths, "stringArray": paths, "stringToString": {"x"},
+		"FORM":        {"x", ""},
+		"SHOOT=RANGE": {"", "x", "x=", "x=1", "=127.16.0.0/16", "x=10.0.0.0/16", "x=127.16.0.0/17"},
+		"PART/PARTS":  {"", "/", "0/3", "4/3", "-1/3", "1/99999999999999999999", "NaN/2"},
+		"string":      paths, "stringSlice": paths, "stringArray": paths, "stringToString": {"x"},
 	}
 }
 

@@ -41,6 +41,8 @@ var launchers = map[string][]launcher{
 	"etcd-backup serve": {{controlPlane + "etcd/etcd.go", `"etcd-backup", "serve",`, "}"}, backupFlags,
 		serverFiles},
 	"etcd-backup restore": {backupFlags},
+	"vpn-seed-server":     {{controlPlane + "tunnel/tunnel.go", `"transplant", "vpn-seed-server",`, "}"}, metricsFlag},
+	"vpn-shoot":           {{controlPlane + "tunnel/tunnel.go", `"transplant", secrets.VPNShoot,`, "return"}},
 }
 
 var (

@@ -45,15 +45,23 @@ func (s *Shoots) Flags(l any, dnsServer string, technicalID func(shoot string) s
 	for _, image := range embedded.ImageFolders(on) {
 		flags = append(flags, "--image="+image)
 	}
-	for n, shoot := range s.names {
-		plan, err := on.Slot().Nodes(n)
-		if err != nil {
-			return nil, err
-		}
-		s.networks[shoot] = plan
-		flags = append(flags, fmt.Sprintf("--pods-run=%s=%s", technicalID(shoot), plan.Range()))
+	if err := s.Plan(on.Slot()); err != nil {
+		return nil, err
+	}
+	for _, shoot := range s.names {
+		flags = append(flags, fmt.Sprintf("--pods-run=%s=%s", technicalID(shoot), s.networks[shoot].Range()))
 	}
 	return flags, nil
+}
+
+// Plan gives the shoots addresses of a landscape.
+func (s *Shoots) Plan(slot address.Slot) (err error) {
+	for n, shoot := range s.names {
+		if s.networks[shoot], err = slot.Nodes(n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Apply makes the nodes of a shoot run its pods. Machines, pods and Services have addresses of this machine.
