@@ -109,6 +109,8 @@ func (v *view) checkEpoch(c *call) error {
 // for buckets, backups and records, which checkRecord looks at. The roles say what others may.
 func (v *view) checkRights(c *call, wanted change) error {
 	switch {
+	case c.identity.bucket != "":
+		return checkBucket(c, wanted.id)
 	case c.identity.seed == "" || c.kind == api.KindRecords:
 		return nil
 	case c.kind == api.KindObjects:
@@ -146,11 +148,23 @@ func (v *view) seedOfBucket(name string) string {
 	return seed
 }
 
+// checkBucket refuses a token that is confined to a bucket every other one. The id is that of an object or a bucket.
+func checkBucket(c *call, id string) error {
+	if bucket, _, _ := strings.Cut(id, "/"); bucket != c.identity.bucket {
+		return unauthorized("%s may not %s '%s': its token is good for the bucket '%s' only", c.identity.name, c.verb, id,
+			c.identity.bucket)
+	}
+	return nil
+}
+
 // checkBackup lets a seed's token read and write what is in the bucket of its seed, and elsewhere what is of a shoot
 // that is the seed's or that the policy binds to it: a new owner reads what it restores, and removes what its
 // predecessor has left (docs/ownership.md#spec-9-3). The id is that of an object, or of a bucket with the prefix of a
 // list: one that does not end the name of a folder is of no shoot.
 func (v *view) checkBackup(c *call, id string) error {
+	if c.identity.bucket != "" {
+		return checkBucket(c, id)
+	}
 	if c.identity.seed == "" {
 		return nil
 	}

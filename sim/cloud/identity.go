@@ -32,6 +32,8 @@ const (
 	RoleProvider     Role = "provider"      // keeps what shoots have in the cloud, and their names
 	RoleBackups      Role = "backups"       // keeps the seed's bucket, and removes backups
 	RoleControlPlane Role = "control-plane" // keeps what one shoot attaches to itself, and its backups
+
+	RoleBucket Role = "bucket" // makes one bucket, and keeps what is in it
 )
 
 // rights of the roles: the verbs that they allow, by kind. To read what holds no secret needs none.
@@ -52,6 +54,10 @@ var rights = map[Role]map[string][]string{
 	RoleBackups: {
 		api.KindBuckets: keeps,
 		api.KindObjects: {api.VerbList, api.VerbDelete},
+	},
+	RoleBucket: {
+		api.KindBuckets: {api.VerbCreate},
+		api.KindObjects: {api.VerbGet, api.VerbList, api.VerbPut, api.VerbDelete},
 	},
 	RoleControlPlane: {
 		api.KindMachines: {api.VerbCreate, api.VerbDelete}, api.KindVolumes: keeps, api.KindLoadBalancers: keeps,
@@ -79,6 +85,8 @@ type Token struct {
 	// seed. Whoever has such a token can confine it to one shoot (api.ConfinedToken). The role control-plane is good
 	// for nothing before.
 	Seed string `json:"seed,omitempty"`
+	// Bucket is the only one that a token of the role bucket is good for.
+	Bucket string `json:"bucket,omitempty"`
 }
 
 func (t Token) check() error {
@@ -92,6 +100,9 @@ func (t Token) check() error {
 		if slices.Contains(ofSeeds, role) && t.Seed == "" {
 			return fmt.Errorf("the role %q needs a seed", role)
 		}
+		if role == RoleBucket && (t.Bucket == "" || len(t.Roles) > 1) {
+			return fmt.Errorf("the role %q needs a bucket, and goes with no other role", role)
+		}
 	}
 	return nil
 }
@@ -100,7 +111,9 @@ type identity struct {
 	name  string
 	seed  string // empty for one that is bound to no seed
 	shoot string // the technical id of the only one that it is good for; empty if it is not confined
-	roles []Role
+	// bucket is the only one that it is good for; empty if it is not confined to one.
+	bucket string
+	roles  []Role
 }
 
 // may says whether the identity has one of the roles; an admin has all.
@@ -173,7 +186,8 @@ func (i *identities) reload() error {
 // find the identity of a token, with what it is confined to.
 func (i *identities) find(bearer string) (who identity, known bool) {
 	if token, known := i.tokens[sha256.Sum256([]byte(bearer))]; known {
-		who = identity{name: token.Identity, seed: token.Seed, roles: slices.Clone(token.Roles)}
+		who = identity{name: token.Identity, seed: token.Seed, bucket: token.Bucket,
+			roles: slices.Clone(token.Roles)}
 		who.roles = slices.DeleteFunc(who.roles, func(r Role) bool { return r == RoleControlPlane })
 		return who, true
 	}

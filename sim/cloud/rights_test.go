@@ -442,9 +442,46 @@ func TestTokenFile_RolesThatCannotBe_AreRefused(t *testing.T) {
 		`there is no role "owner"`:          {Token: "t", Identity: "i", Roles: []Role{"owner"}},
 		`the role "gardenlet" needs a seed`: {Token: "t", Identity: "i", Roles: []Role{RoleGardenlet}},
 		"token and identity are required":   {Token: "t"},
+		`the role "bucket" needs a bucket`:  {Token: "t", Identity: "i", Roles: []Role{RoleBucket}},
 	} {
 		if _, err := newIdentities(tokenFile(t, token)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: it ends with %v, want %q", token, err, want)
+		}
+	}
+}
+
+// A token of one bucket makes it and keeps what is in it, and does nothing else.
+func TestRights_TokenOfOneBucket_IsGoodForNoOther(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	cloud := start(t, Options{Tokens: tokenFile(t, Token{Token: "t-admin", Identity: "admin", Roles: []Role{RoleAdmin}},
+		Token{Token: "t-garden", Identity: "garden-backup", Bucket: "garden", Roles: []Role{RoleBucket}})})
+	admin, garden := cloud.as(t, "t-admin"), cloud.as(t, "t-garden")
+	must(admin.Buckets().Create(ctx, &api.Bucket{Name: "others"}))(t)
+	must(admin.Bucket("others").Put(ctx, "key", strings.NewReader("x"), api.PutOptions{}))(t)
+	must(garden.Buckets().Create(ctx, &api.Bucket{Name: "garden"}))(t)
+	must(garden.Bucket("garden").Put(ctx, "key", strings.NewReader("x"), api.PutOptions{}))(t)
+	must(garden.Bucket("garden").Read(ctx, "key"))(t)
+	if err := garden.Bucket("garden").Delete(ctx, "key"); err != nil {
+		t.Error(err)
+	}
+	for what, call := range map[string]func() error{
+		"create a bucket": func() error { _, err := garden.Buckets().Create(ctx, &api.Bucket{Name: "more"}); return err },
+		"delete its own":  func() error { return garden.Buckets().Delete(ctx, "garden") },
+		"read":            func() error { _, err := garden.Bucket("others").Read(ctx, "key"); return err },
+		"list":            func() error { _, err := garden.Bucket("others").List(ctx, api.ListOptions{}); return err },
+		"put": func() error {
+			_, err := garden.Bucket("others").Put(ctx, "k", strings.NewReader("x"), api.PutOptions{})
+			return err
+		},
+		"delete": func() error { return garden.Bucket("others").Delete(ctx, "key") },
+		"make a network": func() error {
+			_, err := garden.Networks().Create(ctx, &api.Network{CIDR: "10.1.0.0/16"})
+			return err
+		},
+	} {
+		if err := call(); api.CodeOf(err) != api.CodeUnauthorized {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 }
