@@ -16,7 +16,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -52,6 +51,7 @@ type backupFlags struct {
 	store
 	endpoint, dataDir string
 	epoch             int64
+	unowned           bool
 }
 
 // NewBackupCommand returns "etcd-backup" with its subcommands serve and restore.
@@ -69,15 +69,17 @@ func NewBackupCommand() *cobra.Command {
 	flags.StringVar(&f.endpoint, "endpoint", "", "unix socket of etcd, as unix:///path")
 	flags.StringVar(&f.dataDir, "data-dir", "", "etcd's data directory")
 	flags.Int64Var(&f.epoch, "epoch", 0, "ownership epoch")
+	flags.BoolVar(&f.unowned, "unowned", false, "of an etcd that no shoot has and no guard is beside, such as the "+
+		"garden's: its epochs count its restores")
 	command.AddCommand(newServeCommand(f), newRestoreCommand(f))
 	return command
 }
 
 func (f *backupFlags) need(fields map[string]string) error {
-	if f.epoch < 1 {
+	if f.epoch < 1 && !f.unowned {
 		return errors.New("check the flags: --epoch must be positive")
 	}
-	for _, name := range []string{"endpoint", "data-dir"} {
+	for _, name := range []string{"endpoint", "data-dir", "ca-file", "cert-file", "key-file"} {
 		if value, asked := fields[name]; asked && value == "" {
 			return fmt.Errorf("check the flags: --%s must be given", name)
 		}
@@ -120,17 +122,21 @@ func newServeCommand(shared *backupFlags) *cobra.Command {
 	flags.DurationVar(&f.deltaInterval, "delta-interval", 5*time.Second,
 		"maximum age of a change before its upload begins")
 	flags.DurationVar(&f.fullInterval, "full-interval", time.Hour, "time between full snapshots")
-	for _, name := range []string{"ca-file", "cert-file", "key-file"} {
-		utilruntime.Must(command.MarkFlagRequired(name)) // the flag is defined above
-	}
 	return command
 }
 
 func (f *serveFlags) run(ctx context.Context) error {
-	if err := f.need(map[string]string{"endpoint": f.endpoint, "data-dir": f.dataDir}); err != nil {
+	needed := map[string]string{"endpoint": f.endpoint, "data-dir": f.dataDir}
+	if !f.unowned {
+		needed["ca-file"], needed["cert-file"], needed["key-file"] = f.files.CA, f.files.Cert, f.files.Key
+	}
+	if err := f.need(needed); err != nil {
 		return err
 	}
-	log := klog.FromContext(ctx).WithName("etcd-backup").WithValues("epoch", f.epoch)
+	log := klog.FromContext(ctx).WithName("etcd-backup")
+	if !f.unowned {
+		log = log.WithValues("epoch", f.epoch)
+	}
 	bucket, err := f.open()
 	if err != nil {
 		return err
@@ -151,14 +157,14 @@ func (f *serveFlags) run(ctx context.Context) error {
 		return err
 	}
 	dir := datadir.Dir(f.dataDir)
-	sidecar := backup.NewSidecar(backup.Options{
+	options := backup.Options{
 		Client: client, Bucket: bucket, Epoch: f.epoch, TempDir: filepath.Clean(f.dataDir) + ".snapshots",
 		MayEnd:        func() error { return mayEnd(dir, f.epoch) },
 		MayDelete:     func() bool { return mayDelete(dir, f.epoch, boot) },
 		DeltaInterval: f.deltaInterval, FullInterval: f.fullInterval,
 		DeltaBytes: deltaBytes, PendingBytes: pendingBytes, KeepFull: keepFull,
 		Clock: clock.RealClock{}, Metrics: metrics, Log: log,
-	})
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true}))
@@ -166,6 +172,11 @@ func (f *serveFlags) run(ctx context.Context) error {
 	if err := serveHTTP(ctx, group, f.listen, nil, mux); err != nil {
 		return err
 	}
+	if f.unowned {
+		group.Go(func() error { return serveUnowned(ctx, dir, options) })
+		return group.Wait()
+	}
+	sidecar := backup.NewSidecar(options)
 	if err := serveAPI(ctx, group, f.apiListen, f.files, sidecar.Routes()); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
+	"github.com/transplant-sim/transplant/controllers/etcd/datadir"
 )
 
 // bucketPatience bounds the tries of restore against a bucket that cannot be reached; the pod then starts it anew.
@@ -23,7 +24,8 @@ const retryPause = time.Second
 // restoreFlags are those of etcd-backup restore.
 type restoreFlags struct {
 	*backupFlags
-	onDamage damageFlag
+	onDamage            damageFlag
+	memberName, peerURL string
 }
 
 func newRestoreCommand(shared *backupFlags) *cobra.Command {
@@ -41,15 +43,17 @@ func (f *restoreFlags) command() *cobra.Command {
 			return f.restore(ctx, f.options())
 		},
 	}
+	command.Flags().StringVar(&f.memberName, "member-name", "etcd-main", "name of etcd's only member")
+	command.Flags().StringVar(&f.peerURL, "peer-url", "http://127.0.0.1:2380", "where that member is for others")
 	command.Flags().Var(&f.onDamage, "on-damage",
 		"fail: a missing or damaged object is an error; last-good: restore the intact objects before it")
 	return command
 }
 
-// options are those of a restore for the one member that a shoot's etcd has.
+// options are those of a restore for the one member that etcd has.
 func (f *restoreFlags) options() backup.RestoreOptions {
 	return backup.RestoreOptions{
-		MemberName: "etcd-main", PeerURL: "http://127.0.0.1:2380", RevisionBump: backup.DefaultRevisionBump,
+		MemberName: f.memberName, PeerURL: f.peerURL, RevisionBump: backup.DefaultRevisionBump,
 		LastGood: bool(f.onDamage),
 	}
 }
@@ -67,7 +71,7 @@ func (f *backupFlags) restore(ctx context.Context, o backup.RestoreOptions) erro
 	ctx, cancel := context.WithTimeout(ctx, bucketPatience)
 	defer cancel()
 	for {
-		result, err := backup.Restore(ctx, o)
+		result, err := f.attempt(ctx, o)
 		if err == nil {
 			o.Log.Info("Data directory is ready", "kept", result.Kept, "fresh", result.Fresh, "revision", result.Revision,
 				"fromEpoch", result.From, "final", result.Final, "damage", fmt.Sprint(result.Damage))
@@ -85,12 +89,22 @@ func (f *backupFlags) restore(ctx context.Context, o backup.RestoreOptions) erro
 	}
 }
 
+// attempt a restore once.
+func (f *backupFlags) attempt(ctx context.Context, o backup.RestoreOptions) (result backup.RestoreResult, err error) {
+	if f.unowned {
+		if o.Epoch, err = nextUnowned(ctx, o.Bucket, datadir.Dir(o.DataDir)); err != nil {
+			return backup.RestoreResult{}, err
+		}
+	}
+	return backup.Restore(ctx, o)
+}
+
 // permanent reports whether no repetition helps against the error.
 func permanent(err error) bool {
 	_, damaged := errors.AsType[*backup.DamageError](err)
 	_, superseded := errors.AsType[*backup.SupersededError](err)
 	_, ended := errors.AsType[*backup.EndedError](err)
-	return damaged || superseded || ended
+	return damaged || superseded || ended || errors.Is(err, backup.ErrNoBackups)
 }
 
 // damageFlag is --on-damage: true for last-good.
