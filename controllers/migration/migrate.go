@@ -19,6 +19,7 @@ import (
 	"github.com/transplant-sim/transplant/controllers/controlplane/backupentry"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
+	"github.com/transplant-sim/transplant/controllers/controlplane/owner"
 	"github.com/transplant-sim/transplant/controllers/controlplane/run"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
@@ -66,7 +67,8 @@ type migrate struct {
 	added *shootstate.Added
 	// next is what is to be done with the epoch. AwaitEnd and Refuse: etcd may have run in it. Act: a destination that is
 	// abandoned before that has taken the shoot over, and written nothing. HandOn: it has not even a namespace of its
-	// epoch, and the BackupEntry is as its source has released it (released), or still the lost seed's.
+	// epoch, and the BackupEntry is as its source has released it (released), or still the lost seed's, or the destination
+	// has the shoot already.
 	next tenure.Answer
 	// here, api: what of the control plane is there. owned: the BackupEntry still belongs to this seed.
 	here                 tenure.Tenure
@@ -95,6 +97,10 @@ func (m *migrate) survey(ctx context.Context) error {
 			ptr.Deref(entry.Status.SeedName, m.SeedName) != m.SeedName {
 			return nil
 		}
+		// The destination has the shoot already: a garden that went back to a backup has forgotten the migration.
+		if m.released, err = m.arrived(ctx, here); err != nil || m.released {
+			return err
+		}
 		m.next = tenure.AwaitEnd // the entry was adopted here, so etcd may have run
 		if !m.here.Etcd.Exists {
 			m.next = tenure.Refuse
@@ -105,6 +111,15 @@ func (m *migrate) survey(ctx context.Context) error {
 	}
 	m.api = m.api && m.next != tenure.Act // one of an earlier epoch has no etcd to live on
 	return m.refuseBastions(ctx)
+}
+
+// arrived says whether the destination has the shoot by its record in DNS, and nothing of it is here.
+func (m *migrate) arrived(ctx context.Context, here *owner.Survey) (bool, error) {
+	if m.here.Etcd.Exists {
+		return false, nil
+	}
+	seed, _, err := here.Elsewhere(ctx)
+	return seed != nil && seed.Name == ptr.Deref(m.Shoot.Spec.SeedName, ""), err
 }
 
 // refuseBastions is an error while the shoot has Bastions (docs/specification/migration.md#spec-2-4): they do not move,

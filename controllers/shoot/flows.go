@@ -4,6 +4,7 @@ package shoot
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,7 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
+	"github.com/transplant-sim/transplant/controllers/controlplane/owner"
 	"github.com/transplant-sim/transplant/controllers/controlplane/run"
 	"github.com/transplant-sim/transplant/controllers/flow"
 	"github.com/transplant-sim/transplant/controllers/patch"
@@ -66,11 +68,28 @@ func misplaced(ctx context.Context, o *controlplane.Operation) (bool, error) {
 		return false, nil
 	}
 	misplaced, err := o.Ownership.Misplaced(ctx)
+	if foreign, is := errors.AsType[*owner.ForeignError](err); is {
+		return true, reportForeign(ctx, o, foreign)
+	}
 	if err != nil || !misplaced {
 		return false, err
 	}
 	why := "The control plane is not on seed " + o.SeedName + ", which is responsible for it."
 	return true, o.Ownership.AskForRestore(ctx, why)
+}
+
+// reportForeign shows that another seed has the shoot. It is looked at again when somebody has changed the shoot.
+func reportForeign(ctx context.Context, o *controlplane.Operation, foreign *owner.ForeignError) error {
+	last, why := o.Shoot.Status.LastOperation, foreign.Error()
+	if last != nil && last.State == gardencorev1beta1.LastOperationStateError && last.Description == why {
+		return nil
+	}
+	return patch.LockedStatus(ctx, o.Garden, o.Shoot, func() {
+		now := metav1.NewTime(o.Clock.Now())
+		o.Shoot.Status.LastErrors = []gardencorev1beta1.LastError{{Description: why, LastUpdateTime: &now}}
+		o.Shoot.Status.LastOperation = &gardencorev1beta1.LastOperation{Type: lifecycle.OperationType(o.Shoot),
+			State: gardencorev1beta1.LastOperationStateError, Description: why, LastUpdateTime: now}
+	})
 }
 
 // reconcileFlow creates or reconciles a control plane.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/transplant-sim/transplant/api/cloud"
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
@@ -118,8 +119,11 @@ func (b *Backups) Check(ctx context.Context, here *owner.Survey) error {
 	if err := b.Bucket.Check(ctx, bucket, b.entries.Prefix()); err != nil {
 		return fmt.Errorf("look at the backups in bucket %q: %w", bucket, err)
 	}
-	if restored || !lifecycle.Forced(b.Shoot) {
+	if restored {
 		return nil
+	}
+	if err := b.refuseOlder(ctx, here, bucket); err != nil || !lifecycle.Forced(b.Shoot) {
+		return err
 	}
 	whose, err := here.Whose(ctx)
 	if err != nil || whose == tenure.Ours || whose == tenure.OursAnew {
@@ -127,6 +131,32 @@ func (b *Backups) Check(ctx context.Context, here *owner.Survey) error {
 	}
 	if err := b.Bucket.Readable(ctx, bucket, b.entries.Prefix()); err != nil {
 		return fmt.Errorf("read the backups in bucket %q: %w", bucket, err)
+	}
+	return nil
+}
+
+// refuseOlder is an error if the seed that has the shoot by DNS has begun its epoch, and its backups are in another
+// bucket than the restore would begin with: the garden is older than that epoch, and what was written in it would be
+// lost.
+func (b *Backups) refuseOlder(ctx context.Context, here *owner.Survey, bucket string) error {
+	seed, record, err := here.Elsewhere(ctx)
+	if err != nil || seed == nil || record.Owner == bucket {
+		return err
+	}
+	err = b.Bucket.Check(ctx, record.Owner, b.entries.Prefix())
+	if errors.Is(err, ErrNoBackups) || cloud.IsNoSuchBucket(err) {
+		return nil // it has claimed the shoot, and not begun
+	}
+	begun := false
+	if err == nil {
+		begun, err = b.Bucket.Superseded(ctx, record.Owner, b.entries.Prefix(), record.Epoch-1)
+	}
+	if err != nil {
+		return fmt.Errorf("look whether seed %q has begun epoch %d: %w", seed.Name, record.Epoch, err)
+	}
+	if begun {
+		return fmt.Errorf("seed %q has the newer backups, of epoch %d, and the shoot by its record in DNS: the garden, "+
+			"which names bucket %q, is older; bind the shoot to seed %[1]q", seed.Name, record.Epoch, bucket)
 	}
 	return nil
 }

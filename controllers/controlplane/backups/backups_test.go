@@ -98,6 +98,47 @@ func TestBackupSource(t *testing.T) {
 	}
 }
 
+// A garden that went back to a backup may name the bucket from before a migration. Who restored from there would lose
+// what was written since, so a restore is refused while the owner by DNS has newer backups.
+func TestCheck_OwnerHasNewerBackups_IsRefused(t *testing.T) {
+	t.Parallel()
+	seedB := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "b", UID: "uid-b"}}
+	for name, c := range map[string]struct {
+		entry   string // its bucket
+		owner   string
+		content map[string]error
+		newest  map[string]int64
+		refused string
+	}{
+		"the garden names the owner's": {entry: "uid-b", owner: "uid-b", content: map[string]error{"uid-b": nil},
+			newest: map[string]int64{"uid-b": 3}},
+		"the garden names an older one": {entry: "uid-a", owner: "uid-b",
+			content: map[string]error{"uid-a": nil, "uid-b": nil}, newest: map[string]int64{"uid-b": 3},
+			refused: `seed "b" has the newer backups, of epoch 3`},
+		"the owner has not begun": {entry: "uid-a", owner: "uid-b", content: map[string]error{"uid-a": nil}},
+		"the owner has only what it had in an epoch before": {entry: "uid-a", owner: "uid-b",
+			content: map[string]error{"uid-a": nil, "uid-b": nil}, newest: map[string]int64{"uid-b": 2}},
+		"the owner is no more": {entry: "uid-a", owner: "uid-c", content: map[string]error{"uid-a": nil, "uid-c": nil},
+			newest: map[string]int64{"uid-c": 3}},
+		"it is this seed's": {entry: "uid-b", owner: "uid-a", content: map[string]error{"uid-a": nil, "uid-b": nil},
+			newest: map[string]int64{"uid-a": 3}},
+	} {
+		inGarden := append(controlplanetest.EntriesIn(c.entry, ""), controlplanetest.SeedA(), seedB.DeepCopy())
+		onA, owners := controlplanetest.OnSeedA(t, "Restore", inGarden, interceptor.Funcs{})
+		owners.DNS.Set(controlplanetest.Owned(c.owner, 3))
+		b := New(onA)
+		b.Bucket = controlplanetest.Shelves{Content: c.content, Newest: c.newest}
+		here, err := b.ownership.Survey(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = b.Check(t.Context(), here)
+		if (err != nil) != (c.refused != "") || err != nil && !strings.Contains(err.Error(), c.refused) {
+			t.Errorf("%s: %v, want %q", name, err, c.refused)
+		}
+	}
+}
+
 // A restore by force does without what is damaged wherever it lies: where etcd is restored from its seed's own bucket,
 // nothing is copied, and etcd would refuse the damage for good. Without force, etcd finds by itself what to begin with
 // there.

@@ -59,6 +59,12 @@ type Shelves struct {
 	Content        map[string]error
 	Purged, Copied *[]string
 	LeftOut        []string
+	Newest         map[string]int64 // epochs that have begun, by bucket
+}
+
+// Superseded implements scope.Buckets.
+func (s Shelves) Superseded(_ context.Context, bucket, _ string, epoch int64) (bool, error) {
+	return s.Newest[bucket] > epoch, nil
 }
 
 // Copy implements scope.Buckets.

@@ -70,18 +70,26 @@ func (o *Ownership) Hold(ctx context.Context) error {
 
 // Misplaced reports whether the control plane of a shoot that has been created is not on this seed, although this seed
 // is responsible: the seed was built anew, or lost its data. To go on as if the shoot were new would give it another
-// identity; it has to be restored.
+// identity; it has to be restored. If DNS gives the shoot to another seed that exists, the garden is older than DNS:
+// that is a ForeignError.
 func (o *Ownership) Misplaced(ctx context.Context) (bool, error) {
 	here, err := o.Survey(ctx)
 	if err != nil {
 		return false, err
 	}
-	if o.Shoot.DeletionTimestamp == nil {
-		return here.Tenure.Next(tenure.Reconcile) == tenure.AskForRestore, nil
+	asked := tenure.Reconcile
+	if o.Shoot.DeletionTimestamp != nil {
+		// In the middle of a deletion etcd may be gone already; the namespace goes last, long after the saved state.
+		asked = tenure.Delete
 	}
-	// In the middle of a deletion etcd may be gone already; the namespace goes last, long after the saved state.
-	if here.Tenure.Next(tenure.Delete) != tenure.AskForRestore {
+	if here.Tenure.Next(asked) != tenure.AskForRestore {
 		return false, nil
+	}
+	if err := here.checkElsewhere(ctx); err != nil {
+		return false, err
+	}
+	if asked == tenure.Reconcile {
+		return true, nil
 	}
 	_, err = o.States.Load(ctx, client.ObjectKeyFromObject(o.Shoot))
 	if apierrors.IsNotFound(err) {

@@ -80,36 +80,50 @@ func TestMisplaced(t *testing.T) {
 	unread := errors.New("the garden is away")
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shoot--p--alpha"}}
 	etcd := controlplanetest.EtcdOf("4")
+	seedB := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "b", UID: "uid-b"}}
 	for name, c := range map[string]struct {
 		onSeed []client.Object
+		owner  string // in DNS
 		dying  bool
 		state  error
 		want   bool
 		err    error
+		// foreign: it is a ForeignError
+		foreign bool
 	}{
-		"it is here":                        {onSeed: []client.Object{namespace, etcd}},
-		"etcd is gone":                      {onSeed: []client.Object{namespace}, want: true},
-		"all is gone":                       {want: true},
-		"the garden is not asked":           {state: unread, want: true},
-		"in deletion, it is here":           {onSeed: []client.Object{namespace, etcd}, dying: true},
-		"in deletion, past etcd":            {onSeed: []client.Object{namespace}, dying: true},
-		"in deletion, past all":             {dying: true, state: none},
-		"in deletion, on a seed built anew": {dying: true, want: true},
+		"another has it, the garden is older": {owner: "uid-b", foreign: true},
+		"another, who is no more, has it":     {owner: "uid-c", want: true},
+		"the same in deletion":                {owner: "uid-b", dying: true, foreign: true},
+		"it is here":                          {onSeed: []client.Object{namespace, etcd}},
+		"etcd is gone":                        {onSeed: []client.Object{namespace}, want: true},
+		"all is gone":                         {want: true},
+		"the garden is not asked":             {state: unread, want: true},
+		"in deletion, it is here":             {onSeed: []client.Object{namespace, etcd}, dying: true},
+		"in deletion, past etcd":              {onSeed: []client.Object{namespace}, dying: true},
+		"in deletion, past all":               {dying: true, state: none},
+		"in deletion, on a seed built anew":   {dying: true, want: true},
 		"in deletion, the same, its state damaged": {dying: true, state: &shootstate.DamagedError{Part: "chunk"},
 			want: true},
 		"in deletion, nobody knows whether it is so": {dying: true, state: unread, err: unread},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onA, _ := controlplanetest.OnSeedA(t, gardencorev1beta1.LastOperationTypeReconcile, nil, interceptor.Funcs{},
-				c.onSeed...)
+			onA, owners := controlplanetest.OnSeedA(t, gardencorev1beta1.LastOperationTypeReconcile,
+				[]client.Object{controlplanetest.SeedA(), seedB.DeepCopy()}, interceptor.Funcs{}, c.onSeed...)
+			if c.owner != "" {
+				owners.DNS.Set(controlplanetest.Owned(c.owner, 5))
+			}
 			o := New(onA)
 			o.States = savedStates{err: c.state}
 			if c.dying {
 				o.Shoot.DeletionTimestamp = &metav1.Time{Time: time.Unix(1000, 0)}
 			}
 			got, err := o.Misplaced(t.Context())
-			if got != c.want || !errors.Is(err, c.err) {
+			foreign, is := errors.AsType[*ForeignError](err)
+			if is != c.foreign || is && (foreign.Seed != "b" || foreign.Epoch != 5) {
+				t.Errorf("got %v, want a ForeignError: %t", err, c.foreign)
+			}
+			if got != c.want || !is && !errors.Is(err, c.err) {
 				t.Errorf("got %t, %v; want %t, %v", got, err, c.want, c.err)
 			}
 		})

@@ -98,31 +98,60 @@ func (s *Survey) EtcdRestored(ctx context.Context) (bool, error) {
 	return err == nil && !left, err
 }
 
-// refuseForeign is an error if DNS gives the shoot to another seed that exists, or to a place outside any seed.
-func (s *Survey) refuseForeign(ctx context.Context) error {
+// Elsewhere is the other seed that has the shoot by its record in DNS, with the record. It is nil if the record names
+// none, or one that does not exist any more.
+func (s *Survey) Elsewhere(ctx context.Context) (*gardencorev1beta1.Seed, ownership.Record, error) {
 	whose, err := s.Whose(ctx)
 	if err != nil || whose != tenure.OthersBegun {
-		return err
+		return nil, ownership.Record{}, err
 	}
 	record, err := s.decision(ctx)
 	if err != nil {
-		return err
-	}
-	if record.Seed == ownership.Outside {
-		return fmt.Errorf("the shoot's control plane runs outside any seed, by its record in DNS with epoch %d: it is not "+
-			"taken from there without a restore", record.Epoch)
+		return nil, ownership.Record{}, err
 	}
 	seeds := &gardencorev1beta1.SeedList{}
 	if err := s.o.Garden.List(ctx, seeds); err != nil {
-		return fmt.Errorf("look for the owner of the shoot: %w", err)
+		return nil, ownership.Record{}, fmt.Errorf("look for the owner of the shoot: %w", err)
 	}
-	for _, seed := range seeds.Items {
-		if string(seed.UID) == record.Owner {
-			return fmt.Errorf("the shoot is seed %q's, by its record in DNS with epoch %d: it is not taken from there "+
-				"without a migration", seed.Name, record.Epoch)
+	for i := range seeds.Items {
+		if string(seeds.Items[i].UID) == record.Owner {
+			return &seeds.Items[i], record, nil
 		}
 	}
-	return nil // its owner is no more
+	return nil, record, nil
+}
+
+// checkElsewhere is a ForeignError if DNS gives the shoot to another seed that exists.
+func (s *Survey) checkElsewhere(ctx context.Context) error {
+	seed, record, err := s.Elsewhere(ctx)
+	if err != nil || seed == nil {
+		return err
+	}
+	return &ForeignError{Seed: seed.Name, Epoch: record.Epoch}
+}
+
+// refuseForeign is an error if DNS gives the shoot to another seed that exists, or to a place outside any seed.
+func (s *Survey) refuseForeign(ctx context.Context) error {
+	if err := s.checkElsewhere(ctx); err != nil {
+		return err
+	}
+	if record := s.record; record != nil && record.Seed == ownership.Outside {
+		return fmt.Errorf("the shoot's control plane runs outside any seed, by its record in DNS with epoch %d: it is not "+
+			"taken from there without a restore", record.Epoch)
+	}
+	return nil
+}
+
+// ForeignError says that another seed has the shoot, by its record in DNS with this epoch.
+type ForeignError struct {
+	Seed  string
+	Epoch int64
+}
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("the shoot is seed %q's, by its record in DNS with epoch %d: it is not taken from there without a "+
+		"migration; if the garden is older than that, as after a restore of its own, bind the shoot to seed %[1]q", e.Seed,
+		e.Epoch)
 }
 
 // UnsavedEpoch is the epoch of this seed's etcd, if that may have what somebody needs and no backup has; else zero: its
