@@ -60,7 +60,7 @@ func (c *Cluster) Return(ctx context.Context) error {
 	c.lost = false
 	c.mutex.Unlock()
 	if c.api.host != "" {
-		return c.done("return", c.launch(NodeProgram))
+		return c.done("return", c.launch(c.programs()...))
 	}
 	err := c.serve(ctx)
 	if err == nil {
@@ -140,13 +140,13 @@ func (c *Cluster) Revive(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	etcd, server := c.process(etcdProgram), c.process(apiServerProgram)
-	if etcd == nil || server == nil || !etcd.Running() || !server.Running() {
+	needed := processesOf([]*Cluster{c}, servesAPI)
+	if slices.ContainsFunc(needed, func(p *process.Process) bool { return !p.Running() }) || len(needed) == 0 {
 		return c.done("revive a program of") // both were killed: whoever is revived last waits
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	return c.done("revive a program of", program.AwaitReady(ctx, observer, etcd, server))
+	return c.done("revive a program of", program.AwaitReady(ctx, observer, needed...))
 }
 
 func (c *Cluster) descendants() ([]process.ID, error) {

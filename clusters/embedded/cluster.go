@@ -30,6 +30,9 @@ const (
 	schedulerProgram         = "kube-scheduler"
 )
 
+// servesAPI says of a program of a cluster that its API is not there without it.
+func servesAPI(name string) bool { return name == etcdProgram || name == apiServerProgram }
+
 // NodeProgram runs the pods of a cluster.
 const NodeProgram = "processnode"
 
@@ -49,6 +52,7 @@ type Cluster struct {
 	processes map[string]*process.Process
 	frozen    map[string][]process.ID // below each frozen process
 	lost      bool                    // from Lose to Return
+	attached  []attachment            // what has its fate
 
 	abilities sync.Mutex // one of Lose, Return, Freeze, Thaw, Kill, Revive at a time
 }
@@ -112,17 +116,17 @@ func endpointsOf(name string, plan address.Cluster) []address.Endpoint {
 // serve starts etcd and the API server, and waits until the landscape's own users are served. Those of a hosted cluster
 // are the business of its host.
 func (c *Cluster) serve(ctx context.Context) error {
-	if c.api.host != "" {
-		return nil
+	if err := c.launch(attachedTo(c)...); err != nil || c.api.host != "" {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	observer, err := c.Connect(clusters.Observer)
 	if err == nil {
-		err = c.launch(etcdProgram, apiServerProgram)
+		err = c.launch(slices.DeleteFunc(c.programs(), func(name string) bool { return !servesAPI(name) })...)
 	}
 	if err == nil {
-		err = program.AwaitServing(ctx, observer, c.process(etcdProgram), c.process(apiServerProgram))
+		err = program.AwaitServing(ctx, observer, processesOf([]*Cluster{c}, servesAPI)...)
 	}
 	if err != nil {
 		return c.explain(err)
@@ -143,7 +147,7 @@ func (c *Cluster) settle(ctx context.Context, withNode bool) error {
 		err = c.launch(NodeProgram)
 	}
 	if err == nil && c.api.host == "" {
-		err = program.AwaitReady(ctx, observer, c.process(etcdProgram), c.process(apiServerProgram))
+		err = program.AwaitReady(ctx, observer, processesOf([]*Cluster{c}, servesAPI)...)
 	}
 	if err == nil {
 		err = c.launch(slices.DeleteFunc(c.programs(), isNode)...)
@@ -160,16 +164,20 @@ func (c *Cluster) settle(ctx context.Context, withNode bool) error {
 
 // programs lists the programs in the order of start.
 func (c *Cluster) programs() []string {
-	all := []string{etcdProgram, apiServerProgram, controllerManagerProgram, schedulerProgram, NodeProgram}
-	if c.api.host != "" {
-		return []string{NodeProgram}
+	all := attachedTo(c)
+	if c.api.host == "" && len(c.files.Members) == 0 {
+		all = append(all, etcdProgram)
+	}
+	if c.api.host == "" {
+		all = append(all, apiServerProgram, controllerManagerProgram, schedulerProgram)
 	}
 	if c.landscape.options.WithoutNodes {
-		return all[:len(all)-1]
+		return all
 	}
-	return all
+	return append(all, NodeProgram)
 }
 
+// spec of a program. The caller holds the mutex.
 func (c *Cluster) spec(name string) process.Spec {
 	switch name {
 	case etcdProgram:
@@ -180,9 +188,13 @@ func (c *Cluster) spec(name string) process.Spec {
 		return c.files.ControllerManager()
 	case schedulerProgram:
 		return c.files.Scheduler()
-	default:
-		return c.nodeSpec()
 	}
+	for _, a := range c.attached {
+		if a.name == name {
+			return a.spec
+		}
+	}
+	return c.nodeSpec()
 }
 
 // launch starts those of the programs that do not run.
@@ -241,21 +253,26 @@ func (c *Cluster) explain(err error) error {
 		if p.Running() {
 			continue
 		}
-		older, _ := os.ReadFile(process.Older(p.Spec().Log))
-		content, _ := os.ReadFile(p.Spec().Log)
-		content = append(older, content...)
-		tail := strings.TrimSpace(string(content[max(0, len(content)-explainBytes):]))
-		err = fmt.Errorf("%w\nthe log of %s ends with:\n%s", err, p.Name(), tail)
+		err = fmt.Errorf("%w%s", err, endOfLog(p))
 	}
 	return err
 }
 
-// processesOf clusters are those of the named programs.
-func processesOf(all []*Cluster, names ...string) []*process.Process {
+// endOfLog of a process, as a part of an error.
+func endOfLog(p *process.Process) string {
+	older, _ := os.ReadFile(process.Older(p.Spec().Log))
+	content, _ := os.ReadFile(p.Spec().Log)
+	content = append(older, content...)
+	tail := strings.TrimSpace(string(content[max(0, len(content)-explainBytes):]))
+	return fmt.Sprintf("\nthe log of %s ends with:\n%s", p.Name(), tail)
+}
+
+// processesOf clusters are those of the programs that are picked.
+func processesOf(all []*Cluster, picks func(program string) bool) []*process.Process {
 	var found []*process.Process
 	for _, c := range all {
 		for _, name := range c.programs() {
-			if p := c.process(name); p != nil && slices.Contains(names, name) {
+			if p := c.process(name); p != nil && picks(name) {
 				found = append(found, p)
 			}
 		}

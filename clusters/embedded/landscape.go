@@ -130,6 +130,7 @@ func (l *Landscape) planClusters(context.Context) error {
 		}
 		l.clusters = append(l.clusters, newCluster(l, name, role, plan))
 	}
+	l.options.planMembers(l.clusters)
 	return nil
 }
 
@@ -156,6 +157,9 @@ func (l *Landscape) writeFiles(ctx context.Context) (err error) {
 	l.links = l.newLinks()
 	for _, c := range l.clusters {
 		c.files.Binary = l.binary
+	}
+	attachMembers(l.clusters)
+	for _, c := range l.clusters {
 		if from != nil {
 			continue
 		}
@@ -230,15 +234,17 @@ func (l *Landscape) stopProcesses(ctx context.Context) error {
 	if l.launcher == nil {
 		return nil
 	}
+	isEtcd := func(program string) bool { return program == etcdProgram || program == memberProgram }
+	isAPIServer := func(program string) bool { return program == apiServerProgram }
 	var errs []error
 	for _, phase := range []struct {
 		grace time.Duration
 		picks []*process.Process
 	}{
-		{shortGrace, append(l.extras.all(),
-			processesOf(l.clusters, NodeProgram, schedulerProgram, controllerManagerProgram)...)},
-		{longGrace, processesOf(l.clusters, apiServerProgram)},
-		{longGrace, processesOf(l.clusters, etcdProgram)},
+		{shortGrace, append(l.extras.all(), processesOf(l.clusters,
+			func(program string) bool { return !isEtcd(program) && !isAPIServer(program) })...)},
+		{longGrace, processesOf(l.clusters, isAPIServer)},
+		{longGrace, processesOf(l.clusters, isEtcd)},
 	} {
 		var group errgroup.Group
 		for _, p := range phase.picks {

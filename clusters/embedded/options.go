@@ -31,6 +31,8 @@ type Options struct {
 	Hosted map[string]string
 	// RealNodes is for how many shoots slices of addresses are kept free: their nodes run pods.
 	RealNodes int
+	// GardenMembers are seeds on whose machines the garden's etcd has a member each; nil for one on the garden's own.
+	GardenMembers []string
 
 	Slot         *address.Slot // the address slot; nil for the first free one, or the last one with ToKeep
 	ToKeep       bool          // a checkpoint will be made of it, which is started at the same addresses

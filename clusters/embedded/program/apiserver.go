@@ -23,7 +23,6 @@ func (c Cluster) APIServer(flags ...string) process.Spec {
 		"--shutdown-watch-termination-grace-period=1s",
 		"--allow-privileged=true",
 		"--authorization-mode=Node,RBAC",
-		"--etcd-servers=" + etcdSocket,
 		"--client-ca-file=" + keys.Certificate(ClusterCA),
 		"--tls-cert-file=" + keys.Certificate(apiServer),
 		"--tls-private-key-file=" + keys.Key(apiServer),
@@ -42,6 +41,7 @@ func (c Cluster) APIServer(flags ...string) process.Spec {
 		"--service-account-key-file=" + keys.PublicKey(serviceAccounts),
 		"--service-account-signing-key-file=" + keys.Key(serviceAccounts),
 	}
+	args = append(args, c.etcdServers()...)
 	if len(c.Encrypted) > 0 {
 		args = append(args, "--encryption-provider-config="+c.encryptionFile())
 	}

@@ -21,6 +21,10 @@ const (
 	EtcdPeerPort  = 2380
 	APIServerPort = 6443
 	NodePort      = 10250
+
+	// Of a member of another cluster's etcd: there may be an own one.
+	MemberPort     = 2389
+	MemberPeerPort = 2390
 )
 
 // Cluster is what the command lines and files of one cluster derive from.
@@ -32,6 +36,13 @@ type Cluster struct {
 	Services   netip.Prefix // service addresses
 	Encrypted  []string     // resources encrypted at rest, e.g. "secrets"
 	AdminToken string       // a bearer token of group system:masters; empty for none
+	Members    []Member     // of its etcd, on other machines; empty for one on its own
+}
+
+// Member of an etcd on another machine than the API server's.
+type Member struct {
+	Name    string
+	Address netip.Addr
 }
 
 // URL is the address of the API server.

@@ -99,8 +99,11 @@ func (c Cluster) writeEtcdKeys(*pki.Authority) error {
 	if err := c.PKI().WriteAuthority(etcdCA, authority); err != nil {
 		return err
 	}
-	if err := issue(c.PKI(), authority, etcdServer,
-		pki.Request{Name: etcdServer, Hosts: []string{c.Address.String(), "localhost"}}); err != nil {
+	hosts := []string{c.Address.String(), "localhost"}
+	for _, m := range c.Members {
+		hosts = append(hosts, m.Address.String())
+	}
+	if err := issue(c.PKI(), authority, etcdServer, pki.Request{Name: etcdServer, Hosts: hosts}); err != nil {
 		return err
 	}
 	return issue(c.PKI(), authority, etcdClient, pki.Request{Name: etcdClient})
