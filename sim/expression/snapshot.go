@@ -19,7 +19,8 @@ type Snapshot struct {
 // NotAsked is why something is unknown that nobody has asked for.
 const NotAsked = "not asked for"
 
-// Unknown says why fields, by their name in expressions, could not be read; "*" stands for all that are not named.
+// Unknown says why fields, by their name in expressions, could not be read; "*" stands for all that are not named. One
+// that is named without a reason could be read.
 type Unknown map[string]string
 
 // Shoot is what shoot('name') gives.

@@ -98,7 +98,7 @@ func (p provider) get(target any, field string, index int) (any, error) {
 	if !is {
 		why, is = unknown["*"]
 	}
-	if is {
+	if is && why != "" {
 		return nil, &unknownError{field, why}
 	}
 	if member := value.Field(index); member.Kind() == reflect.Struct {

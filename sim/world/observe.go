@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,22 +88,44 @@ func observeShoot(ctx context.Context, w World, name string, clients *Clients, q
 	if err != nil {
 		return expression.Shoot{Unknown: expression.Unknown{"*": notYetConnected + err.Error()}}
 	}
+	// Its users need no garden, which may not answer at all.
+	users := expression.Shoot{}
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		users.Unknown = query.read([]reading{
+			{[]string{"answers"}, func() (err error) { users.Answers, err = answers(ctx, w, name); return err }},
+			{[]string{"answerTimes"}, func() (err error) { users.AnswerTimes, err = answerTimes(ctx, w, name); return err }},
+		})
+	})
 	shoot := &gardencorev1beta1.Shoot{}
-	switch err := garden.Get(ctx, key, shoot); {
+	err = garden.Get(ctx, key, shoot)
+	asking.Wait()
+	switch {
 	case apierrors.IsNotFound(err):
 		return expression.Shoot{}
 	case err != nil:
-		return expression.Shoot{Unknown: expression.Unknown{"*": err.Error()}}
+		unknown := expression.Unknown{"*": err.Error()}
+		for _, field := range []string{"answers", "answerTimes"} {
+			if query.asksFor(field) {
+				unknown[field] = users.Unknown[field]
+			}
+		}
+		users.Unknown = unknown
+		return users
 	}
 	seen := DescribeShoot(shoot)
+	seen.Answers, seen.AnswerTimes = users.Answers, users.AnswerTimes
 	seen.Unknown = query.read([]reading{
 		{[]string{"epoch"}, func() error { seen.Epoch, err = claimedEpoch(ctx, garden, key); return err }},
 		{[]string{"warnings"}, func() error { seen.Warnings, err = warningsOf(ctx, garden, shoot); return err }},
 		{[]string{"state"}, func() error { seen.State, err = stateOf(ctx, garden, key); return err }},
 		{[]string{"workers"}, func() error { seen.Workers, err = nodesOf(ctx, w, name); return err }},
-		{[]string{"answers"}, func() error { seen.Answers, err = answers(ctx, w, name); return err }},
-		{[]string{"answerTimes"}, func() error { seen.AnswerTimes, err = answerTimes(ctx, w, name); return err }},
 	})
+	if seen.Unknown == nil {
+		seen.Unknown = users.Unknown
+	} else {
+		maps.Copy(seen.Unknown, users.Unknown)
+	}
 	return seen
 }
 
