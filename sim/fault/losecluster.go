@@ -2,6 +2,8 @@ package fault
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -12,9 +14,9 @@ import (
 // LoseCluster kills everything of a cluster at once, as a fire does. The heal brings it back.
 type LoseCluster struct {
 	Cluster `json:",inline"`
-	// Wipe the disks too: the cluster returns empty, built anew under the same name. Only a seed can be rebuilt. Of a seed
-	// that is a shoot these are the disks of its node, with the volumes of the pods: what its API server knows is on its
-	// host.
+	// Wipe the disks too: a seed returns empty, built anew under the same name. The garden returns as its newest backup
+	// has it, if it is backed up. Of a seed that is a shoot these are the disks of its node, with the volumes of the pods:
+	// what its API server knows is on its host.
 	Wipe bool `json:"wipe,omitempty"`
 }
 
@@ -33,9 +35,13 @@ func (l *LoseCluster) Traits() Traits {
 // Check finds unknown clusters, and a garden that is to be wiped.
 func (l *LoseCluster) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	errs := l.check(path, on)
-	if l.Wipe && l.Cluster.Cluster == landscape.Garden {
-		errs = append(errs, field.Invalid(path.Child("wipe"), true,
-			"nothing can bring a wiped garden back; wipe a seed, or leave it out"))
+	if l.Wipe && l.Cluster.Cluster == landscape.Garden && !on.Garden.Backup {
+		errs = append(errs, field.Invalid(path.Child("wipe"), true, "nothing can bring a wiped garden back that is not "+
+			"backed up: give the landscape garden: {backup: true}, wipe a seed, or leave it out"))
+	}
+	if l.Wipe && slices.Contains(on.Garden.Members, l.Cluster.Cluster) {
+		errs = append(errs, field.Invalid(path.Child("wipe"), true, fmt.Sprintf("the member of the garden's etcd on seed %q "+
+			"would be wiped, too, and nothing adds another: leave it out", l.Cluster.Cluster)))
 	}
 	return errs
 }

@@ -57,7 +57,7 @@ func (p Process) check(path *field.Path, on landscape.Landscape) field.ErrorList
 	case p.Actor != "" && p.Cluster == "" && p.Shoot == "" && p.Program == "":
 		return oneOf("actor", p.Actor, on.ProcessActors())
 	case p.Actor == "" && p.Cluster != "" && p.Shoot == "":
-		return append(oneOf("cluster", p.Cluster, on.Clusters()), oneOf("program", p.Program, landscape.ClusterPrograms())...)
+		return append(oneOf("cluster", p.Cluster, on.Clusters()), oneOf("program", p.Program, on.ProgramsOf(p.Cluster))...)
 	case p.Actor == "" && p.Cluster == "" && p.Shoot != "":
 		return append(oneOf("shoot", p.Shoot, on.ShootNames()),
 			oneOf("program", p.Program, landscape.ControlPlanePrograms())...)

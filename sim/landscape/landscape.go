@@ -20,6 +20,8 @@ const CloudProfile = "transplant"
 type Landscape struct {
 	// Seeds are the seed clusters, at least one.
 	Seeds []Seed `json:"seeds"`
+	// Garden is what is special about the garden.
+	Garden GardenSpec `json:"garden,omitzero"`
 	// Shoots are the shoots of the scenario. They are created and populated before the first step, except those that a
 	// create step names.
 	Shoots []Shoot `json:"shoots,omitempty"`

@@ -25,6 +25,9 @@ func OfSeeds(seeds []string, extensions ...Extension) Landscape {
 // fault ever reaches it.
 func (l Landscape) Actors() []string {
 	actors := []string{"garden-controller-manager", "nodes", "user"}
+	if l.Garden.Backup {
+		actors = append(actors, GardenBackup)
+	}
 	for _, seed := range l.Seeds {
 		actors = append(actors, l.seedActors(seed.Name)...)
 	}
@@ -88,6 +91,7 @@ func (l Landscape) TargetsOf(actor string) []string {
 	role, seed := l.roleOf(actor)
 	spokenTo, known := map[string][]string{
 		"garden-controller-manager": {Garden, cloudTarget},
+		GardenBackup:                {cloudTarget},
 		"gardenlet":                 {Garden, seed, cloudTarget, shootsTarget},
 		"extensions":                {seed, cloudTarget},
 		"gateway":                   {seed},
@@ -131,7 +135,7 @@ func (l Landscape) RoleOf(actor string) string {
 
 // HomeOf an actor is the cluster that it runs on; empty for those that are on none.
 func (l Landscape) HomeOf(actor string) string {
-	if actor == "garden-controller-manager" {
+	if actor == "garden-controller-manager" || actor == GardenBackup {
 		return Garden
 	}
 	_, seed := l.roleOf(actor)
@@ -176,6 +180,13 @@ func (l Landscape) Shoot(name string) (Shoot, bool) {
 		}
 	}
 	return Shoot{}, false
+}
+
+// ProgramsOf a cluster that may be killed or frozen. The garden has no etcd of its own if that has members elsewhere.
+func (l Landscape) ProgramsOf(cluster string) []string {
+	return slices.DeleteFunc(ClusterPrograms(), func(program string) bool {
+		return program == "etcd" && cluster == Garden && len(l.Garden.Members) > 0
+	})
 }
 
 // ClusterPrograms are the programs of a cluster that may be killed or frozen.

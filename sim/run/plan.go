@@ -138,7 +138,7 @@ func (r *runner) fit(scenarios []*scenario.Scenario, from map[string]string) (Ba
 	}
 	var errs []error
 	for _, s := range scenarios {
-		errs = append(errs, r.fitHosts(backend, s, from[s.Metadata.Name]))
+		errs = append(errs, r.fitLandscape(backend, s, from[s.Metadata.Name]))
 		for i := range s.Spec.Steps {
 			inject := s.Spec.Steps[i].Fault
 			if inject == nil {
@@ -159,26 +159,36 @@ func (r *runner) fit(scenarios []*scenario.Scenario, from map[string]string) (Ba
 	return backend, errors.Join(errs...)
 }
 
-// fitHosts refuses seeds that are shoots, and shoots whose nodes run pods, where the backend has none.
-func (r *runner) fitHosts(backend Backend, s *scenario.Scenario, file string) error {
-	refuse := func(ability world.Ability, path string) error {
-		err := backend.Can(ability)
-		if err == nil {
-			return nil
-		}
-		return scenario.MistakeIn(file, path, fmt.Sprintf("%v; %s", err, r.instead(fault.Traits{Ability: ability})))
-	}
+// fitLandscape refuses what the landscape has and the backend cannot make: seeds that are shoots, shoots whose nodes
+// run pods, and a garden that is backed up, or on seeds.
+func (r *runner) fitLandscape(backend Backend, s *scenario.Scenario, file string) error {
+	wanted := map[string]world.Ability{}
 	for i, seed := range s.Spec.Landscape.Seeds {
 		if seed.HostedBy != "" {
-			return refuse(world.HostSeeds, fmt.Sprintf("spec.landscape.seeds[%d].hostedBy", i))
+			wanted[fmt.Sprintf("seeds[%d].hostedBy", i)] = world.HostSeeds
+			break
 		}
 	}
 	for i, shoot := range s.Spec.Landscape.Shoots {
 		if shoot.Nodes == landscape.RealNodes {
-			return refuse(world.RunPods, fmt.Sprintf("spec.landscape.shoots[%d].nodes", i))
+			wanted[fmt.Sprintf("shoots[%d].nodes", i)] = world.RunPods
+			break
 		}
 	}
-	return nil
+	if s.Spec.Landscape.Garden.Backup {
+		wanted["garden.backup"] = world.BackUpGarden
+	}
+	if len(s.Spec.Landscape.Garden.Members) > 0 {
+		wanted["garden.members"] = world.SpreadGarden
+	}
+	var errs []error
+	for _, field := range slices.Sorted(maps.Keys(wanted)) {
+		if err := backend.Can(wanted[field]); err != nil {
+			errs = append(errs, scenario.MistakeIn(file, "spec.landscape."+field, fmt.Sprintf("%v; %s", err,
+				r.instead(fault.Traits{Ability: wanted[field]}))))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // instead is what to do about a fault that the backend cannot do.

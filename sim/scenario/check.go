@@ -95,7 +95,7 @@ func invalid(path *field.Path, value string, problems []string) field.ErrorList 
 
 // landscapeChecks are made of what a scenario needs.
 var landscapeChecks = []func(path *field.Path, l landscape.Landscape) field.ErrorList{
-	checkSeeds, checkActors, checkTolerable, checkShoots, checkSettings,
+	checkSeeds, checkGarden, checkActors, checkTolerable, checkShoots, checkSettings,
 }
 
 func checkSeeds(path *field.Path, l landscape.Landscape) field.ErrorList {

@@ -6,10 +6,13 @@ package scenario
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/step"
 )
@@ -128,4 +131,29 @@ func (s *Scenario) Default() {
 			}
 		}
 	}
+}
+
+// checkGarden finds members of the garden's etcd that cannot be, and numbers of them that are of no use.
+func checkGarden(path *field.Path, l landscape.Landscape) field.ErrorList {
+	path = path.Child("garden")
+	members := l.Garden.Members
+	if len(members) == 0 {
+		return nil
+	}
+	var errs field.ErrorList
+	at := path.Child("members")
+	for i, member := range members {
+		errs = append(errs, choice.Check(at.Index(i), member, l.SeedNames())...)
+		if slices.Contains(members[:i], member) {
+			errs = append(errs, field.Duplicate(at.Index(i), member))
+		}
+	}
+	if n := len(members); n != 3 && n != 5 {
+		errs = append(errs, field.Invalid(at, n, "must be three or five seeds: two or four survive no more losses"))
+	}
+	if l.Garden.Backup {
+		errs = append(errs, field.Invalid(path.Child("backup"), true, "a backup is of an etcd with one member: leave it "+
+			"out, or the members"))
+	}
+	return errs
 }

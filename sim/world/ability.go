@@ -21,6 +21,8 @@ const (
 	CrashActors    Ability = "crash actors at their writes" // break links and processes
 	HostSeeds      Ability = "host seeds on seeds"
 	RunPods        Ability = "run pods on the nodes of shoots"
+	BackUpGarden   Ability = "back up the garden"
+	SpreadGarden   Ability = "spread the garden over seeds"
 	RunChaosMesh   Ability = "do what only Chaos Mesh can"
 )
 

@@ -1,15 +1,25 @@
 package environment
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/pflag"
 
+	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/clusters"
+	"github.com/transplant-sim/transplant/clusters/embedded"
+	"github.com/transplant-sim/transplant/clusters/embedded/program"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/switchboard"
+	simcloud "github.com/transplant-sim/transplant/sim/cloud"
 	"github.com/transplant-sim/transplant/sim/cloud/blobs"
+	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
 // BucketURLVariable names the store of the buckets' contents where no flag does.
@@ -86,3 +96,72 @@ func inherited(c clusters.Companion) []string {
 	return append([]string{"AWS_*", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"},
 		c.Env...)
 }
+
+// GardenBucket has the backups of the garden's etcd, below gardenPrefix.
+const (
+	GardenBucket = "garden"
+	gardenPrefix = "etcd"
+)
+
+// gardenBackupPort serves health and metrics of the backup, at the garden's own address.
+const gardenBackupPort = "8080"
+
+// gardenBackupToken of the actor that keeps the garden's bucket.
+func gardenBackupToken(token string) simcloud.Token {
+	return simcloud.Token{Token: token, Identity: landscape.GardenBackup, Bucket: GardenBucket,
+		Roles: []simcloud.Role{simcloud.RoleBucket}}
+}
+
+// backUpGarden backs the garden's etcd up from now on, as the etcds of shoots are.
+func backUpGarden(ctx context.Context, s *Environment, l *embedded.Landscape) error {
+	content, err := s.cloudKubeconfig(l, landscape.GardenBackup)
+	if err != nil {
+		return err
+	}
+	if err := l.Dir().WriteKubeconfig(landscape.GardenBackup, switchboard.Cloud, content); err != nil {
+		return err
+	}
+	client, err := cloud.FromKubeconfig(content, cloud.Options{})
+	if err != nil {
+		return err
+	}
+	if _, err := client.Buckets().Create(ctx, &cloud.Bucket{Name: GardenBucket}); err != nil {
+		return fmt.Errorf("create the bucket of the garden: %w", err)
+	}
+	garden, err := embedded.FilesOf(l, landscape.Garden)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(bucketFile(garden), []byte(GardenBucket), 0o600); err != nil {
+		return fmt.Errorf("write the name of the garden's bucket: %w", err)
+	}
+	return embedded.Accompany(l, landscape.Garden, embedded.Program{Name: "etcd-backup", Args: append(
+		gardenBackupArgs(l, garden, "serve"), "--endpoint="+program.EtcdSocket,
+		"--listen="+net.JoinHostPort(garden.Address.String(), gardenBackupPort),
+		"--delta-interval="+s.Settings.DeltaInterval.String(), "--full-interval="+s.Settings.FullSnapshotInterval.String(),
+	)})
+}
+
+// RestoreGarden makes the data of a garden that has lost its disk, and does not run, of its newest backup. What was
+// written after that is lost. Keys, certificates and kubeconfigs are files, and were not on that disk.
+func RestoreGarden(ctx context.Context, l Landscape) error {
+	on, can := l.(*embedded.Landscape)
+	if !can {
+		return errors.New("restore the garden: its backups are on the embedded backend only")
+	}
+	garden, err := embedded.FilesOf(on, landscape.Garden)
+	if err != nil {
+		return err
+	}
+	return embedded.RunBeside(ctx, on, landscape.Garden, embedded.Program{Name: "etcd-restore", Args: append(
+		gardenBackupArgs(on, garden, "restore"), "--member-name="+garden.Name, "--peer-url="+garden.EtcdPeerURL(),
+	)})
+}
+
+func gardenBackupArgs(l *embedded.Landscape, garden program.Cluster, subcommand string) []string {
+	return []string{"etcd-backup", subcommand, "--unowned",
+		"--cloud-kubeconfig=" + l.Dir().Kubeconfig(landscape.GardenBackup, switchboard.Cloud),
+		"--bucket-file=" + bucketFile(garden), "--prefix=" + gardenPrefix, "--data-dir=" + garden.EtcdData()}
+}
+
+func bucketFile(garden program.Cluster) string { return filepath.Join(garden.Dir, "bucket") }

@@ -98,6 +98,8 @@ type Environment struct {
 	Hosted []landscape.Hosted
 	// RealNodes are the shoots whose nodes run pods; nil for none.
 	RealNodes *realnodes.Shoots
+	// Garden is what is said of the garden.
+	Garden landscape.GardenSpec
 	// Third-party extensions, on every seed.
 	Extensions []landscape.Extension
 	// Tolerable are the keys of taints that shoots may tolerate.
@@ -133,6 +135,7 @@ func (s *Environment) Configure(options *embedded.Options) {
 		return extras, err
 	}
 	options.Hosted, options.RealNodes = hostedNames(s.Hosted), s.RealNodes.Count()
+	options.GardenMembers = s.Garden.Members
 	options.Images = embeddedImages(s.Extensions)
 	s.portHolders = address.PortHolders
 	options.AfterClusters = func(ctx context.Context, l *embedded.Landscape) error {
@@ -145,6 +148,11 @@ func (s *Environment) Configure(options *embedded.Options) {
 		first := append([]string{landscape.Garden}, firstSeeds(l)...)
 		if err := s.watched(ctx, l, first, s.bringUp); err != nil {
 			return err
+		}
+		if s.Garden.Backup {
+			if err := backUpGarden(ctx, s, l); err != nil {
+				return err
+			}
 		}
 		return bringUpHosted(ctx, s, l)
 	}
@@ -210,19 +218,20 @@ func (s *Environment) companions(l Landscape) ([]clusters.Companion, error) {
 			return nil, err
 		}
 	}
-	if len(s.Hosted) > 0 {
-		if err := checkpoint.Refuse(l.Dir(), "some of its seeds are shoots"); err != nil {
-			return nil, err
-		}
-	}
-	if s.RealNodes.Count() > 0 {
-		if err := checkpoint.Refuse(l.Dir(), "nodes of its shoots run pods"); err != nil {
-			return nil, err
-		}
-	}
-	if len(s.Extensions) > 0 {
-		if err := checkpoint.Refuse(l.Dir(), "the programs of its third-party extensions are elsewhere"); err != nil {
-			return nil, err
+	for _, refused := range []struct {
+		is  bool
+		why string
+	}{
+		{len(s.Hosted) > 0, "some of its seeds are shoots"},
+		{s.RealNodes.Count() > 0, "nodes of its shoots run pods"},
+		{s.Garden.Backup, "its garden is backed up"},
+		{len(s.Garden.Members) > 0, "the garden's etcd is on its seeds"},
+		{len(s.Extensions) > 0, "the programs of its third-party extensions are elsewhere"},
+	} {
+		if refused.is {
+			if err := checkpoint.Refuse(l.Dir(), refused.why); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return []clusters.Companion{cloud, nodes}, nil
@@ -291,6 +300,10 @@ func (s *Environment) writeTokens(l Landscape) error {
 	add(CloudObserver, simcloud.RoleObserver)
 	add(cloudNodes, simcloud.RoleNodes)
 	add(gcm, simcloud.RolePolicies)
+	if s.Garden.Backup {
+		s.tokens[landscape.GardenBackup] = newToken()
+		file.Tokens = append(file.Tokens, gardenBackupToken(s.tokens[landscape.GardenBackup]))
+	}
 	of = ownership.Outside
 	add(of, simcloud.RoleControlPlane)
 	for _, of = range Seeds(l) {

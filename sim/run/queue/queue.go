@@ -74,7 +74,7 @@ func New(scenarios []*scenario.Scenario) *Queue {
 		at := slices.IndexFunc(groups, func(g *Group) bool {
 			one := g.Needs
 			return len(one.HostedSeeds()) == 0 && len(one.RealNodes())+len(other.RealNodes()) == 0 &&
-				one.Settings == other.Settings &&
+				one.Settings == other.Settings && one.Garden.Equal(other.Garden) &&
 				slices.EqualFunc(one.Seeds, other.Seeds, landscape.Seed.Equal) &&
 				slices.Equal(one.Tolerable, other.Tolerable)
 		})

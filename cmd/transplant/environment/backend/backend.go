@@ -86,6 +86,7 @@ func newEnvironment(request run.Request) *environment.Environment {
 	s.Taints, s.Tolerable = map[string][]landscape.Taint{}, request.Landscape.Tolerable
 	s.Extensions, s.Hosted = request.Landscape.Extensions, request.Landscape.HostedSeeds()
 	s.RealNodes = realnodes.Of(request.Landscape.RealNodes())
+	s.Garden = request.Landscape.Garden
 	for _, seed := range request.Landscape.Seeds {
 		s.Regions[seed.Name], s.Taints[seed.Name] = seed.Region, seed.Taints
 	}

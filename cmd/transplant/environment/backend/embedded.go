@@ -48,7 +48,8 @@ func (*Embedded) Can(ability world.Ability) error {
 	case world.BreakLinks, world.BreakProcesses, world.BreakPrograms, world.DelayRestarts, world.CrashActors,
 		world.BreakClusters,
 		world.BreakPods, world.BreakPodLinks,
-		world.BreakCloud, world.DamageBackups, world.WipeDisks, world.EditObjects, world.HostSeeds, world.RunPods:
+		world.BreakCloud, world.DamageBackups, world.WipeDisks, world.EditObjects, world.HostSeeds, world.RunPods,
+		world.BackUpGarden, world.SpreadGarden:
 		return nil
 	}
 	if ability.General() == world.RunChaosMesh {

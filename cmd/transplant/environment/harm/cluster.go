@@ -17,6 +17,12 @@ func (i *Injector) LoseCluster(ctx context.Context, name string, wipe bool) (wor
 		return world.Injection{}, err
 	}
 	heal := func(ctx context.Context) error {
+		if wipe && name == landscape.Garden {
+			if err := environment.RestoreGarden(ctx, i.on.Landscape); err != nil {
+				return err
+			}
+			return cluster.Return(ctx)
+		}
 		if err := cluster.Return(ctx); err != nil || !wipe || !i.OwnsAPIServer(name) {
 			return err // what a seed knows that is a shoot was not on its disks
 		}

@@ -73,6 +73,9 @@ func cloudItems(ctx context.Context, c *cloud.Client) ([]timeline.Item, error) {
 		return nil, fmt.Errorf("list the buckets: %w", err)
 	}
 	for _, bucket := range buckets {
+		if bucket.Name == environment.GardenBucket {
+			continue // it has no shoot's, and is never settled
+		}
 		for object, err := range c.Bucket(bucket.Name).All(ctx, "") {
 			if err != nil {
 				return nil, fmt.Errorf("list the objects of bucket %q: %w", bucket.Name, err)
