@@ -94,7 +94,7 @@ func (a *Active) inject(ctx context.Context, one *activeFault) error {
 	}
 	injected := timeline.FaultInjected{Fault: one.fault.Name()}
 	if traits.Silences != "" {
-		injected.Clusters = []string{traits.Silences}
+		injected.Clusters, injected.Wiped = []string{traits.Silences}, traits.Harm.Wiped
 	}
 	a.note(one, injected)
 	injection, err := world.Injection{}, a.world.Able(traits.Ability)

@@ -30,11 +30,12 @@ func judgeNames(f *findings, events []timeline.Event, id, shoot string) {
 	}
 	n := names{findings: f, shoot: shoot, events: events, calls: writesOfNames(events, id), astray: map[int]bool{}}
 	read := ledgerReadUntil(events)
+	older := fromBackup(events, shoot)
 	on := "" // the seed that the shoot rests on
 	var last timeline.Event
 	for e, seen := range timeline.About[timeline.ShootSeen](events, shoot) {
 		was := on
-		if on = ""; rests(seen) {
+		if on = ""; rests(seen) && !older[e.Seq] {
 			on = seen.StatusSeed
 		}
 		if on != "" && on != was && timeline.Moment(e.At) <= read {
@@ -45,6 +46,32 @@ func judgeNames(f *findings, events []timeline.Event, id, shoot string) {
 	if on != "" && timeline.Moment(last.At) <= read {
 		n.judge(last, on, math.MaxInt64)
 	}
+}
+
+// fromBackup are the states of a shoot, by the Seq of their events, that a garden showed which had lost its disk, and
+// was restored from its backup. They may be older than what others know of the shoot, until an operation has come since.
+func fromBackup(events []timeline.Event, shoot string) map[int]bool {
+	states := map[int]bool{}
+	var restored bool
+	var first *timeline.Operation // that the restored garden showed
+	for _, e := range events {
+		switch payload := e.Payload.(type) {
+		case timeline.FaultInjected:
+			if payload.Wiped && slices.Contains(payload.Clusters, garden) {
+				restored, first = true, nil
+			}
+		case timeline.ShootSeen:
+			if e.Subject != shoot || !restored {
+				continue
+			}
+			if first == nil {
+				first = &payload.Operation
+			}
+			restored = payload.Operation == *first
+			states[e.Seq] = restored
+		}
+	}
+	return states
 }
 
 // rests says whether a seed has the shoot, awake, and nobody is at work on it. A shoot that was released rests nowhere.

@@ -30,6 +30,9 @@ func TestNamesFollowTheShoot(t *testing.T) {
 	late := put("b", external, "2")
 	late.Payload = timeline.CloudCalled{Verb: "put", What: "records", ID: "zone/A/" + external, Name: external,
 		Values: []string{"2"}, Took: true, Made: seconds(7.5)}
+	wiped := func(is bool) timeline.Event {
+		return of("fire", timeline.FaultInjected{Fault: "loseCluster(garden)", Clusters: []string{"garden"}, Wiped: is})
+	}
 	own := of("", timeline.RunStarted{Extensions: []string{"dns"}})
 	check(t, oracle.CloudUntouched{}, map[string]row{
 		"a third-party extension has": {events: from(own, released, record("put", "dns-b", internal, "2"),
@@ -52,6 +55,15 @@ func TestNamesFollowTheShoot(t *testing.T) {
 			restored), want: "its name api.alpha.external leads to nowhere, but api.alpha.internal to 2"},
 		"the old seed takes one back": {events: from(put("b", internal, "2"), put("b", external, "2"), restored,
 			put("a", external, "1")), want: "its name api.alpha.external leads to 1, where extensions-a has put it"},
+		"a garden from before the move shows its source": {events: from(released, put("b", internal, "2"),
+			put("b", external, "2"), restored, wiped(true), seen(shoot("a", "a", "Create", "Succeeded")))},
+		"a garden that has only gone and come back does": {events: from(released, put("b", internal, "2"),
+			put("b", external, "2"), restored, wiped(false), seen(shoot("a", "a", "Create", "Succeeded"))),
+			want: "alpha rests on seed a, but its name api.alpha.external leads to 2"},
+		"the source of such a garden has acted since": {events: from(released, put("b", internal, "2"),
+			put("b", external, "2"), restored, wiped(true), seen(shoot("a", "a", "Create", "Succeeded")),
+			seen(shoot("a", "a", "Reconcile", "Processing")), seen(shoot("a", "a", "Reconcile", "Succeeded"))),
+			want: "alpha rests on seed a, but its name api.alpha.external leads to 2"},
 		"who sleeps has none": {events: from(step("hibernate"), record("delete", "extensions-a", internal),
 			record("delete", "extensions-a", external), seen(asleep))},
 		"the record of the owner is no name": {events: from(by("gardenlet-b", id,

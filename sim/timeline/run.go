@@ -126,6 +126,8 @@ type FaultInjected struct {
 	Fault string `json:"fault"` // what it does, for people
 	// Clusters that it takes away: nobody reaches them while it lasts.
 	Clusters []string `json:"clusters,omitempty"`
+	// Wiped is whether their disks are gone, too.
+	Wiped bool `json:"wiped,omitempty"`
 }
 
 // Kind of FaultInjected.
