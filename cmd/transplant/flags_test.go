@@ -25,6 +25,7 @@ type launcher struct{ file, mark, end string }
 const (
 	manifests    = "cmd/transplant/environment/manifests/"
 	controlPlane = "controllers/controlplane/"
+	buckets      = "cmd/transplant/environment/buckets.go"
 )
 
 // launchers are those of all actors, by the words of their commands; a command may be made of two texts.
@@ -39,8 +40,8 @@ var launchers = map[string][]launcher{
 	"resource-manager": {{manifests + "resource-manager-actor.yaml", "- resource-manager\n", "env:"}},
 	"etcd-guard":       {{controlPlane + "etcd/etcd.go", `"etcd-guard",`, "}"}, serverFiles},
 	"etcd-backup serve": {{controlPlane + "etcd/etcd.go", `"etcd-backup", "serve",`, "}"}, backupFlags,
-		serverFiles},
-	"etcd-backup restore": {backupFlags},
+		serverFiles, ofGarden},
+	"etcd-backup restore": {backupFlags, ofGarden, {buckets, `Name: "etcd-restore"`, "}"}},
 	"vpn-seed-server":     {{controlPlane + "tunnel/tunnel.go", `"transplant", "vpn-seed-server",`, "}"}, metricsFlag},
 	"vpn-shoot":           {{controlPlane + "tunnel/tunnel.go", `"transplant", secrets.VPNShoot,`, "return"}},
 }
@@ -49,6 +50,7 @@ var (
 	metricsFlag = launcher{controlPlane + "workload/pod.go", "MetricsFlag = ", "\n"}
 	serverFiles = launcher{controlPlane + "etcd/etcd.go", "serverFiles() []string", "}"}
 	backupFlags = launcher{controlPlane + "etcd/etcd.go", "backupFlags() []string", "}"}
+	ofGarden    = launcher{buckets, "func gardenBackupArgs", "}"}
 )
 
 // shown is a test that shows what a flag does: its file, its name, and the word by which it sets the value.
