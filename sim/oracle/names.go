@@ -49,7 +49,8 @@ func judgeNames(f *findings, events []timeline.Event, id, shoot string) {
 }
 
 // fromBackup are the states of a shoot, by the Seq of their events, that a garden showed which had lost its disk and
-// was restored from its backup. They may be older than what others know of the shoot, until an operation has come since.
+// was restored from its backup. They may be older than what others know of the shoot, until an operation has come
+// since.
 func fromBackup(events []timeline.Event, shoot string) map[int]bool {
 	states := map[int]bool{}
 	var restored bool
