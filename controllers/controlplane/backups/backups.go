@@ -119,11 +119,13 @@ func (b *Backups) Check(ctx context.Context, here *owner.Survey) error {
 	if err := b.Bucket.Check(ctx, bucket, b.entries.Prefix()); err != nil {
 		return fmt.Errorf("look at the backups in bucket %q: %w", bucket, err)
 	}
-	if restored {
-		return nil
+	if !restored {
+		if err := b.refuseOlder(ctx, here, bucket); err != nil {
+			return err
+		}
 	}
-	if err := b.refuseOlder(ctx, here, bucket); err != nil || !lifecycle.Forced(b.Shoot) {
-		return err
+	if restored || !lifecycle.Forced(b.Shoot) {
+		return nil
 	}
 	whose, err := here.Whose(ctx)
 	if err != nil || whose == tenure.Ours || whose == tenure.OursAnew {
