@@ -24,7 +24,7 @@ func NewServerCommand() *cobra.Command {
 		Use: "vpn-seed-server", Short: "Send what the API server of a shoot asks of its nodes through their tunnel",
 		Args: cobra.NoArgs, SilenceUsage: true,
 		RunE: untilSignal(func(ctx context.Context) error {
-			s := newServer(certificates(folder), klog.Background().WithName("vpn-seed-server"))
+			s := newServer(certificates(folder), clock.RealClock{}, klog.Background().WithName("vpn-seed-server"))
 			metrics, err := metricsserver.Listen(ctx, metricsAddress, s.metrics.tunnels, s.metrics.connections)
 			if err != nil {
 				return err

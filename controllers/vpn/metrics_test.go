@@ -5,13 +5,14 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/controllers/metricstest"
 )
 
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
-	m, registry := newServer("", logr.Discard()).metrics, prometheus.NewRegistry()
+	m, registry := newServer("", clock.RealClock{}, logr.Discard()).metrics, prometheus.NewRegistry()
 	registry.MustRegister(m.tunnels, m.connections)
 	metricstest.Check(t, registry)
 }

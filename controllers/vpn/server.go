@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"golang.org/x/net/http2"
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -31,6 +32,7 @@ type server struct {
 	certificates certificates
 	transport    *http2.Transport
 	metrics      *metrics
+	clock        clock.WithDelayedExecution
 	log          logr.Logger
 
 	mutex   sync.Mutex
@@ -40,8 +42,8 @@ type server struct {
 // tunnel is a connection from vpn-shoot, on which this end is the client.
 type tunnel struct{ *http2.ClientConn }
 
-func newServer(c certificates, log logr.Logger) *server {
-	return &server{certificates: c, log: log, metrics: newMetrics(),
+func newServer(c certificates, clock clock.WithDelayedExecution, log logr.Logger) *server {
+	return &server{certificates: c, clock: clock, log: log, metrics: newMetrics(),
 		transport: &http2.Transport{ReadIdleTimeout: alive, PingTimeout: answer}}
 }
 
@@ -195,7 +197,7 @@ func (s *server) open(ctx context.Context, address string) (*stream, error) {
 		return nil, errNoTunnel
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	patience := time.AfterFunc(connectTimeout, cancel)
+	patience := s.clock.AfterFunc(connectTimeout, cancel)
 	body, said := io.Pipe()
 	request := (&http.Request{Method: http.MethodConnect, URL: &url.URL{Scheme: "https", Host: address}, Host: address,
 		Header: http.Header{}, Body: body, ContentLength: -1}).WithContext(ctx)

@@ -107,7 +107,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	server := newServer(folderOf(t, authority, pki.Request{Name: "vpn-seed-server", ServerOnly: true,
-		Hosts: []string{"vpn-seed-server", "127.0.0.1"}}), testr.New(t))
+		Hosts: []string{"vpn-seed-server", "127.0.0.1"}}), clock.RealClock{}, testr.New(t))
 	tunnels, egress := listen(t), listen(t)
 	w := &world{egress: egress.Addr().String(), authority: authority, server: server,
 		client: folderOf(t, authority, pki.Request{Name: "kube-apiserver"}),

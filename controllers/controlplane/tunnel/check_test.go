@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 )
 
@@ -65,7 +65,7 @@ func TestCheck(t *testing.T) {
 					w.WriteHeader(c.list)
 					return
 				}
-				content, err := runtime.Encode(scheme.Codecs.LegacyCodec(corev1.SchemeGroupVersion),
+				content, err := runtime.Encode(clientgoscheme.Codecs.LegacyCodec(corev1.SchemeGroupVersion),
 					&corev1.PodList{Items: c.pods})
 				if err != nil {
 					t.Error(err)

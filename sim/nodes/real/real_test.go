@@ -67,14 +67,15 @@ type world struct {
 	folder string
 }
 
-func newWorld(t *testing.T) *world {
+// newWorld has the range of addresses for itself, behind those of landscapes.
+func newWorld(t *testing.T, addresses string) *world {
 	t.Helper()
 	w := &world{folder: t.TempDir()}
 	program := filepath.Join(w.folder, "kubelet")
 	if err := os.WriteFile(program, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	o, err := flags(t, "--pods-run=alpha=127.238.0.0/16", "--dns-server=127.0.0.1:1")
+	o, err := flags(t, "--pods-run=alpha="+addresses, "--dns-server=127.0.0.1:1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,11 +127,11 @@ func (w *world) pods(t *testing.T, machine string) string {
 // A kubelet lives as long as its machine: not longer, and not over a reboot.
 func TestKeep_KubeletsFollowTheirMachines(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	one, two := w.machine("m-1", "127.238.0.4", "first"), w.machine("m-2", "127.238.0.5", "first")
+	w := newWorld(t, "127.240.0.0/16")
+	one, two := w.machine("m-1", "127.240.0.4", "first"), w.machine("m-2", "127.240.0.5", "first")
 	w.keep(t, one, two)
 	before, beside := w.pid("m-1"), w.pid("m-2")
-	if before == 0 || beside == 0 || w.pods(t, "m-1") != "127.238.64.0/24" || w.pods(t, "m-2") != "127.238.65.0/24" {
+	if before == 0 || beside == 0 || w.pods(t, "m-1") != "127.240.64.0/24" || w.pods(t, "m-2") != "127.240.65.0/24" {
 		t.Fatalf("%d has %s, %d has %s", before, w.pods(t, "m-1"), beside, w.pods(t, "m-2"))
 	}
 	for _, name := range []string{kubeconfig, servingCert, servingKey, clientCA} {
@@ -145,11 +146,11 @@ func TestKeep_KubeletsFollowTheirMachines(t *testing.T) {
 	one.Boot = "second"
 	w.keep(t, one, two)
 	w.keep(t, one, two) // the first may have found that the old one has not ended yet
-	if now := w.pid("m-1"); now == 0 || now == before || w.pid("m-2") != beside || w.pods(t, "m-1") != "127.238.64.0/24" {
+	if now := w.pid("m-1"); now == 0 || now == before || w.pid("m-2") != beside || w.pods(t, "m-1") != "127.240.64.0/24" {
 		t.Errorf("after a reboot: %d with %s, beside %d", now, w.pods(t, "m-1"), w.pid("m-2"))
 	}
-	w.keep(t, two, w.machine("m-3", "127.238.0.6", "first"))
-	if w.pid("m-1") != 0 || w.pods(t, "m-3") != "127.238.64.0/24" {
+	w.keep(t, two, w.machine("m-3", "127.240.0.6", "first"))
+	if w.pid("m-1") != 0 || w.pods(t, "m-3") != "127.240.64.0/24" {
 		t.Errorf("the kubelet of a machine that is gone is %d; the next has %s", w.pid("m-1"), w.pods(t, "m-3"))
 	}
 	w.keep(t)
@@ -160,9 +161,9 @@ func TestKeep_KubeletsFollowTheirMachines(t *testing.T) {
 
 func TestKeep_AddressBeyondTheShoots_IsRefused(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, "127.241.0.0/16")
 	err := w.Keep([]Machine{w.machine("m-1", "10.250.0.4", "first")}, Access{Server: "https://api", Kubeconfig: config})
-	if err == nil || !strings.Contains(err.Error(), `its address "10.250.0.4" is not in 127.238.0.0/18`) {
+	if err == nil || !strings.Contains(err.Error(), `its address "10.250.0.4" is not in 127.241.0.0/18`) {
 		t.Errorf("got %v", err)
 	}
 }
