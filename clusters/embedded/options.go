@@ -110,9 +110,12 @@ func (o *Options) complete() error {
 
 // Check says what is wrong with the seeds and the slot, before anything is made of them. Start checks it, too.
 func (o *Options) Check() error {
-	if len(o.Seeds)+o.RealNodes >= address.MaxClusters {
-		return fmt.Errorf("plan the landscape: %d seeds and shoots with real nodes, at most %d fit",
-			len(o.Seeds)+o.RealNodes, address.MaxClusters-1)
+	if all := len(o.Seeds) + o.RealNodes; all >= address.MaxClusters {
+		what := "seeds"
+		if o.RealNodes > 0 {
+			what = "seeds and shoots with real nodes"
+		}
+		return fmt.Errorf("plan the landscape: %d %s, at most %d fit", all, what, address.MaxClusters-1)
 	}
 	for i, seed := range o.Seeds {
 		if problems := validation.IsDNS1123Label(seed); len(problems) > 0 {
