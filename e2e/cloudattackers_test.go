@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
-	"github.com/transplant-sim/transplant/controllers/ownership"
 	simcloud "github.com/transplant-sim/transplant/sim/cloud"
 )
 
@@ -49,7 +49,7 @@ var expectations = map[string]expectation{
 	"extensions-b": {roles: roleProvider, work: []string{"take its name", "remove its name", "delete its machine",
 		"delete its backup", "list its backups"}},
 	"control-planes-b":          {roles: roleNone},
-	ownership.Outside:           {roles: roleNone},
+	constants.SeedOutside:       {roles: roleNone},
 	"garden-controller-manager": {work: []string{"bind it elsewhere"}},
 	"nodes":                     {roles: roleNone, work: []string{"read what its machine boots with"}},
 	"observer":                  {roles: roleObserver, work: []string{"read its backup", "list its backups"}},
@@ -119,7 +119,7 @@ func (a *attacked) onCloud(t *testing.T) map[string][]attack {
 			continue
 		}
 		all["the cloud, as "+name] = a.cloudAs(t, token.Token, expected)
-		if strings.HasPrefix(name, "control-planes-") || name == ownership.Outside {
+		if strings.HasPrefix(name, "control-planes-") || name == constants.SeedOutside {
 			of := expectation{roles: roleControlPlane, refusal: name + " may not"}
 			all["the cloud, as the control plane of another shoot on "+token.Seed] = a.cloudAs(t,
 				cloud.ConfinedToken(token.Token, technicalID(decoy)), of)

@@ -12,12 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane/backups"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/secrets"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
-	"github.com/transplant-sim/transplant/controllers/ownership"
 )
 
 // OwnedError says that somebody runs the control plane of the shoot, or may at any moment.
@@ -157,7 +157,7 @@ func (r *run) checkNobodyRuns(ctx context.Context) error {
 
 // reports says whether the gardenlet of a seed is heard of. A seed that does not exist reports nothing.
 func (r *run) reports(ctx context.Context, name string) (bool, error) {
-	if name == "" || name == ownership.Outside {
+	if name == "" || name == constants.SeedOutside {
 		return false, nil
 	}
 	seed := &gardencorev1beta1.Seed{}

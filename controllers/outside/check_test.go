@@ -18,12 +18,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane/controlplanetest"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/secrets"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
-	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/controllers/ownership/ownershiptest"
 )
 
@@ -142,7 +142,7 @@ func TestCheck_SomebodyMayRunItOrSomethingIsMissing_IsRefusedByName(t *testing.T
 		},
 		"its seed is no more":   {change: func(l *landscape) { delete(l.seeds, "a") }},
 		"DNS does not answer":   {change: func(l *landscape) { l.dns.Down(true) }, want: "DNS, which says who owns"},
-		"it ran outside before": {change: func(l *landscape) { l.shoot.Status.SeedName = ptr.To(ownership.Outside) }},
+		"it ran outside before": {change: func(l *landscape) { l.shoot.Status.SeedName = ptr.To(constants.SeedOutside) }},
 		"no ShootState":         {change: func(l *landscape) { l.States = saved{} }, want: "missing are the ShootState"},
 		"a secret is missing": {
 			change: func(l *landscape) { l.States = saved{state: &shootstate.State{}} }, want: `"ca-etcd"`,

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane/backupentry"
 	"github.com/transplant-sim/transplant/controllers/controlplane/etcd"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
@@ -119,9 +120,9 @@ func (r *Restore) on(key types.NamespacedName) *run {
 	one := &run{of: r, key: key}
 	one.Scope = &scope.Scope{Settings: r.Settings, Log: r.Log, Clock: r.Clock, Boottime: r.Boottime, Garden: r.Garden,
 		Owners: r.Owners, Bucket: r.Bucket, States: r.States}
-	one.SeedName = ownership.Outside
+	one.SeedName = constants.SeedOutside
 	one.SeedObject = &gardencorev1beta1.Seed{}
-	one.SeedObject.Name, one.SeedObject.UID = ownership.Outside, uuid.NewUUID()
+	one.SeedObject.Name, one.SeedObject.UID = constants.SeedOutside, uuid.NewUUID()
 	one.entries = &backupentry.Entries{Scope: one.Scope}
 	return one
 }
@@ -135,7 +136,7 @@ func (r *run) begin(ctx context.Context) error {
 	if err := r.untilThere(ctx, r.take); err != nil {
 		return err
 	}
-	r.of.Say("Shoot %s is owned by %q in epoch %d.", r.key, ownership.Outside, r.Epoch)
+	r.of.Say("Shoot %s is owned by %q in epoch %d.", r.key, constants.SeedOutside, r.Epoch)
 	return nil
 }
 

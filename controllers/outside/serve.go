@@ -101,7 +101,7 @@ func (r *run) serveClients(clients *programs) error {
 	for _, controllers := range []string{workload.ControllerManager, workload.Scheduler} {
 		clients.run(func(ctx context.Context) error { return r.pod(ctx, controllers) })
 	}
-	owner := ownership.Record{Owner: string(r.SeedObject.UID), Epoch: r.Epoch, Seed: ownership.Outside}
+	owner := ownership.Record{Owner: string(r.SeedObject.UID), Epoch: r.Epoch, Seed: constants.SeedOutside}
 	err = r.untilThere(clients.ctx, func(ctx context.Context) error {
 		if err := r.of.Entry.Publish(ctx, r.Namespace(), r.Hosts(), owner); err != nil {
 			return &awayError{"DNS, which is to lead to the API server,", err}
@@ -171,10 +171,6 @@ func answers(ctx context.Context, url string, asker *http.Client) error {
 	return nil
 }
 
-// AnnotationHandOver of a Shoot whose control plane runs outside any seed names the seed that is to get it, as soon as
-// that is ready.
-const AnnotationHandOver = "transplant.dev/hand-over"
-
 // HandOver hands a control plane over that runs outside any seed already, and answers; false if none does. It returns
 // when the seed has it.
 func (r *Restore) HandOver(ctx context.Context, key types.NamespacedName, seed string) (handed bool, err error) {
@@ -183,11 +179,11 @@ func (r *Restore) HandOver(ctx context.Context, key types.NamespacedName, seed s
 	if err := r.Garden.Get(ctx, key, shoot); err != nil {
 		return false, fmt.Errorf("read shoot %q in the garden: %w", key, err)
 	}
-	if seed == "" || ptr.Deref(shoot.Status.SeedName, "") != ownership.Outside || r.Hear.Hear(ctx, shoot) != nil {
+	if seed == "" || ptr.Deref(shoot.Status.SeedName, "") != constants.SeedOutside || r.Hear.Hear(ctx, shoot) != nil {
 		return false, nil
 	}
 	if err := patch.Object(ctx, r.Garden, shoot, func() {
-		metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, AnnotationHandOver, seed)
+		metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, constants.HandOver, seed)
 	}); err != nil {
 		return true, fmt.Errorf("ask for the hand-over of shoot %q: %w", key, err)
 	}
@@ -228,10 +224,10 @@ func (r *run) asked(ctx context.Context, handOver string) (seed string, ready bo
 	if err := r.Garden.Get(ctx, r.key, shoot); err != nil {
 		return "", false, fmt.Errorf("read the shoot: %w", err)
 	}
-	if now := ptr.Deref(shoot.Status.SeedName, ""); now != ownership.Outside {
+	if now := ptr.Deref(shoot.Status.SeedName, ""); now != constants.SeedOutside {
 		return "", false, fmt.Errorf("%w: it is on seed %q", errTaken, now)
 	}
-	if seed = shoot.Annotations[AnnotationHandOver]; seed == "" {
+	if seed = shoot.Annotations[constants.HandOver]; seed == "" {
 		seed = handOver
 	}
 	if seed == "" {
@@ -274,7 +270,7 @@ func (r *run) bind(ctx context.Context, seed string) error {
 		}
 		return patch.LockedObject(ctx, r.Garden, shoot, func() {
 			shoot.Spec.SeedName = &seed
-			delete(shoot.Annotations, AnnotationHandOver)
+			delete(shoot.Annotations, constants.HandOver)
 			metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, constants.ShootForceRestore, constants.LabelTrue)
 		})
 	})

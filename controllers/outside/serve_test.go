@@ -9,16 +9,16 @@ import (
 	"k8s.io/utils/ptr"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
-	"github.com/transplant-sim/transplant/controllers/ownership"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
 // onOutside is a landscape whose shoot runs outside, on its own or asked to go to a seed.
 func onOutside(t *testing.T, asked string) *landscape {
 	t.Helper()
 	l := newLandscape()
-	l.shoot.Status.SeedName = ptr.To(ownership.Outside)
+	l.shoot.Status.SeedName = ptr.To(constants.SeedOutside)
 	if asked != "" {
-		l.shoot.Annotations = map[string]string{AnnotationHandOver: asked}
+		l.shoot.Annotations = map[string]string{constants.HandOver: asked}
 	}
 	l.garden(t)
 	return l
@@ -70,7 +70,7 @@ func TestBind(t *testing.T) {
 	}
 	last := shoot.Status.LastOperation
 	if *shoot.Spec.SeedName != "b" || shoot.Annotations["shoot.gardener.cloud/force-restore"] != "true" ||
-		last.Type != "Migrate" || last.State != "Aborted" || shoot.Annotations[AnnotationHandOver] != "" {
+		last.Type != "Migrate" || last.State != "Aborted" || shoot.Annotations[constants.HandOver] != "" {
 		t.Errorf("it is bound to %q, with %v, after %s %s", *shoot.Spec.SeedName, shoot.Annotations, last.Type, last.State)
 	}
 }
@@ -92,7 +92,7 @@ func TestHandOver_ControlPlaneRunsAlready_AsksForIt(t *testing.T) {
 		done <- err
 	}()
 	shoot := &gardencorev1beta1.Shoot{}
-	for deadline := time.Now().Add(30 * time.Second); shoot.Annotations[AnnotationHandOver] != "b"; {
+	for deadline := time.Now().Add(30 * time.Second); shoot.Annotations[constants.HandOver] != "b"; {
 		if err := l.Garden.Get(t.Context(), alpha, shoot); err != nil || time.Now().After(deadline) {
 			t.Fatalf("nobody is asked: %v, %v", shoot.Annotations, err)
 		}

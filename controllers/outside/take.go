@@ -18,14 +18,14 @@ import (
 // docs/ownership.md#o6). The first write is over the Shoot that was checked: whoever has changed it since wins. While
 // status.seedName names no Seed, no gardenlet acts on the shoot, and the seed that has had it is its destination.
 func (r *run) take(ctx context.Context) error {
-	if ptr.Deref(r.Shoot.Status.SeedName, "") != ownership.Outside {
+	if ptr.Deref(r.Shoot.Status.SeedName, "") != constants.SeedOutside {
 		if err := r.give(ctx); err != nil {
 			return err
 		}
 	}
 	if r.Takeover == nil {
 		r.Takeover = &ownership.Takeover{
-			Owner: string(r.SeedObject.UID), Seed: ownership.Outside, Clock: r.Boottime,
+			Owner: string(r.SeedObject.UID), Seed: constants.SeedOutside, Clock: r.Boottime,
 			Claim:    r.Owners.Claim(r.key.Namespace, r.OwnerLeaseName()),
 			Decision: r.Owners.Decision(r.OwnerRecordName()),
 			Timing:   ownership.Timing{Interval: r.OwnerCheckInterval, Timeout: r.OwnerCheckTimeout},
@@ -47,14 +47,14 @@ func (r *run) take(ctx context.Context) error {
 func (r *run) give(ctx context.Context) error {
 	if err := patch.LockedObject(ctx, r.Garden, r.Shoot, func() {
 		delete(r.Shoot.Annotations, constants.ShootForceRestore)
-		delete(r.Shoot.Annotations, AnnotationHandOver)
+		delete(r.Shoot.Annotations, constants.HandOver)
 	}); err != nil {
 		return fmt.Errorf("take shoot %q out of the hands of its seed: %w", r.key, err)
 	}
 	err := patch.LockedStatus(ctx, r.Garden, r.Shoot, func() {
 		status := &r.Shoot.Status
 		before := ptr.Deref(status.SeedName, "")
-		status.SeedName = ptr.To(ownership.Outside)
+		status.SeedName = ptr.To(constants.SeedOutside)
 		status.LastErrors, status.RetryCycleStartTime = nil, nil
 		status.LastOperation = r.operation(gardencorev1beta1.LastOperationStateProcessing,
 			fmt.Sprintf("An operator restores the control plane outside any seed: seed %q is silent.", before))

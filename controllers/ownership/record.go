@@ -22,10 +22,6 @@ type Record struct {
 // Nobody owns a shoot that was deleted: the record stays, so that no epoch is used twice under the shoot's name.
 const Nobody = "none"
 
-// Outside is how records, and the status of a Shoot, call the owner of a control plane that runs outside any seed
-// (package outside). Each is another one, by its UID, and no Seed has this name.
-const Outside = "outside"
-
 // Retired reports whether the shoot was deleted by its last owner: all epochs up to this one are over.
 func (r Record) Retired() bool { return r.Owner == Nobody }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/sim/oracle"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
@@ -21,26 +22,35 @@ const (
 // handOver follows what the garden says of one shoot, and knows how the next owner comes to it. It was handed over if
 // the Migrate of it has succeeded, and is a recovery if that was given up (Aborted), or if an owner on the same seed
 // has begun anew without one. A Migrate of which only the beginning was seen may have ended either way.
+//
+// Outside any seed a shoot comes to life only when nobody has it any more: that is a recovery. What runs outside gives
+// its Migrate up when it has ended its epoch with a final snapshot, so that the seed after it was handed the shoot,
+// though that gives up the same Migrate, too.
 type handOver struct {
 	came      change
 	migrating bool
 	spec      string // the seed that the shoot was bound to in its last Migrate
 	begun     bool   // a Migrate has, and nobody has become owner by it yet
+	released  bool   // in this Migrate, by what ran outside any seed
 }
 
 func (h *handOver) take(p timeline.ShootSeen) {
 	is := p.Operation.Type == "Migrate"
 	if is && (!h.migrating || p.SpecSeed != h.spec) {
-		h.begun, h.came = true, unseen
+		h.begun, h.came, h.released = true, unseen, false
 	}
 	h.migrating, h.spec = is, p.SpecSeed
+	outside, aborted := p.StatusSeed == constants.SeedOutside, p.Operation.State == "Aborted"
+	if is && outside && aborted && !h.released {
+		h.begun, h.released = true, true
+	}
 	if !is || !h.begun {
 		return
 	}
-	switch p.Operation.State {
-	case "Succeeded":
+	switch {
+	case p.Operation.State == "Succeeded", h.released:
 		h.came = handedOver
-	case "Aborted":
+	case outside, aborted:
 		h.came = recovered
 	default:
 		h.came = unseen

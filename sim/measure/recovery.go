@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -54,7 +55,8 @@ func (c comeback) moments(events []timeline.Event, shoot string) map[string]time
 		shoot: shoot, since: max(c.cause.At, c.lost.served), epoch: c.lost.epoch,
 		moments: map[string]time.Duration{"firstWrite": c.at},
 	}
-	if !c.byAnother() { // nobody was to detect it, or to take the shoot over
+	// Nobody was to detect it, or to take the shoot over; outside any seed an operator does both when they like.
+	if !c.byAnother() || c.next.seed == constants.SeedOutside {
 		return r.moments
 	}
 	for _, e := range events {

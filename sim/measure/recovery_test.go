@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -259,6 +260,17 @@ func TestRecovery_HandedOver_IsNoRecovery(t *testing.T) {
 				shoot(9.6, "b", "b", "Restore", "Succeeded"), wrote(12, 3, 2_000_000_002)}),
 			rto: number(8.0),
 		},
+		// A fault between the two is no cause of the hand-over.
+		"an operator restores it outside any seed, and hands it over": {
+			events: after([]at{fire, shoot(20, "a", "outside", "Migrate", "Processing"), outside, wrote(29, 2, 1_000_001),
+				{30, timeline.FaultInjected{}}}, backInside),
+			rto: number(19.0),
+		},
+		"an operator begins anew outside any seed": {
+			events: after([]at{fire, shoot(20, "a", "outside", "Migrate", "Processing"), outside, wrote(29, 2, 1_000_001),
+				{30, timeline.FaultInjected{}}, outsideAnew, wrote(71, 3, 2_000_001)}),
+			rto: number(41.0),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -273,6 +285,48 @@ func TestRecovery_HandedOver_IsNoRecovery(t *testing.T) {
 				t.Errorf("phases %v", m.Phases)
 			}
 		})
+	}
+}
+
+// outside and outsideAnew are epochs of a control plane outside any seed.
+var (
+	outside     = servesOutside(28, 2, 1_000_000)
+	outsideAnew = servesOutside(70, 3, 2_000_000)
+	// backInside is the hand-over of the first of them to seed a.
+	backInside = []at{
+		shoot(40, "a", "outside", "Migrate", "Aborted"), shoot(41, "a", "a", "Migrate", "Aborted"),
+		shoot(42, "a", "a", "Restore", "Processing"), epoch(70, 3, "Serving", 2_000_000), wrote(71, 3, 2_000_001),
+		shoot(75, "a", "a", "Restore", "Succeeded"),
+	}
+)
+
+func servesOutside(second float64, number, revision int64) at {
+	one := epoch(second, number, "Serving", revision)
+	seen := one.p.(timeline.EpochSeen)
+	seen.Seed = "outside"
+	return at{second, seen}
+}
+
+// Neither the recovery outside any seed nor the hand-over from there is in doubt. Nobody projects what an operator
+// took to the default settings.
+func TestWhoWasRestoredOutsideIsNotUnrecovered(t *testing.T) {
+	t.Parallel()
+	events := history(slices.Concat([]at{{1, timeline.ShootReady{}}, shoot(1, "a", "a", "Create", "Succeeded"),
+		epoch(2, 1, "Serving", 100), reached(3, good), reached(4, good), {4.2, timeline.FaultInjected{}},
+		reached(5, bad), owner(5.5), shoot(6, "a", "outside", "Migrate", "Processing"), reached(6, bad)},
+		[]at{servesOutside(7, 2, 1_000_000), reached(7, good), reached(8, good),
+			shoot(8.5, "a", "outside", "Migrate", "Aborted"), reached(9, bad), shoot(9.5, "a", "a", "Migrate", "Aborted"),
+			shoot(9.6, "a", "a", "Restore", "Processing"), reached(10, bad), epoch(11, 3, "Serving", 2_000_000),
+			reached(11, good), shoot(11.5, "a", "a", "Restore", "Succeeded"), {12, timeline.Settling{}}, reached(13, good)})...)
+	if got := measure.NotRecovered(events); len(got) > 0 {
+		t.Errorf("unrecovered: %+v", got)
+	}
+	if diff := cmp.Diff(map[string]float64{"recovery.firstWrite": 2.9}, measure.Recovery(events),
+		cmpopts.EquateApprox(0, 0.001)); diff != "" {
+		t.Errorf("moments (-want +got):\n%s", diff)
+	}
+	if got := measure.Defaults(events, landscape.Settings{}); got != nil {
+		t.Errorf("at the defaults: %+v", got)
 	}
 }
 

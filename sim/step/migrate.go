@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/sim/step/dryrun"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -190,5 +191,5 @@ func (h *HandOver) Check(path *field.Path, state *dryrun.State) field.ErrorList 
 // Run sets the annotation that the control plane looks for.
 func (h *HandOver) Run(ctx context.Context, env *Environment) error {
 	return env.patchShoot(ctx, h.Shoot, map[string]any{"metadata": map[string]any{
-		"annotations": map[string]any{world.AnnotationHandOver: h.To}}})
+		"annotations": map[string]any{constants.HandOver: h.To}}})
 }

@@ -2,12 +2,6 @@ package world
 
 import "context"
 
-// OutsideSeed is how the status of a Shoot calls the place of a control plane that runs outside any seed.
-const OutsideSeed = "outside"
-
-// AnnotationHandOver of a Shoot whose control plane runs outside any seed names the seed that is to get it.
-const AnnotationHandOver = "transplant.dev/hand-over"
-
 // Outside is a World in which control planes can run outside any seed.
 type Outside interface {
 	// RestoreOutside has an operator run the control plane of a shoot outside any seed. It returns when that has begun;

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded"
@@ -30,7 +31,6 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/checkpoint"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment/realnodes"
-	"github.com/transplant-sim/transplant/controllers/ownership"
 	simcloud "github.com/transplant-sim/transplant/sim/cloud"
 	"github.com/transplant-sim/transplant/sim/diagnosis"
 	"github.com/transplant-sim/transplant/sim/landscape"
@@ -304,7 +304,7 @@ func (s *Environment) writeTokens(l Landscape) error {
 		s.tokens[landscape.GardenBackup] = newToken()
 		file.Tokens = append(file.Tokens, gardenBackupToken(s.tokens[landscape.GardenBackup]))
 	}
-	of = ownership.Outside
+	of = constants.SeedOutside
 	add(of, simcloud.RoleControlPlane)
 	for _, of = range Seeds(l) {
 		for actor, roles := range seedActors(of) {

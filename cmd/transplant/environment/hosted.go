@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	seedmanagementv1alpha1 "github.com/transplant-sim/transplant/api/seedmanagement/v1alpha1"
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/program"
@@ -22,7 +23,6 @@ import (
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 	"github.com/transplant-sim/transplant/cmd/transplant/actors"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootaccess"
-	"github.com/transplant-sim/transplant/controllers/ownership"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
@@ -226,10 +226,10 @@ func awaitShoot(ctx context.Context, garden client.Client, name, seed string,
 // offerOutside gives an operator what it takes to run control planes outside any seed. The programs get no more rights
 // in the cloud than those of a seed: those of the shoot that DNS gives to them.
 func offerOutside(s *Environment, l *embedded.Landscape) error {
-	if s.tokens[ownership.Outside] == "" {
+	if s.tokens[constants.SeedOutside] == "" {
 		return nil // a checkpoint of a build before
 	}
-	for _, identity := range []string{CloudAdmin, ownership.Outside} {
+	for _, identity := range []string{CloudAdmin, constants.SeedOutside} {
 		content, err := s.cloudKubeconfig(l, identity)
 		if err != nil {
 			return err
@@ -243,7 +243,7 @@ func offerOutside(s *Environment, l *embedded.Landscape) error {
 		return err
 	}
 	files := garden.(*embedded.Cluster).Files()
-	proxy, err := l.Links().Proxy(ownership.Outside)
+	proxy, err := l.Links().Proxy(constants.SeedOutside)
 	if err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func offerOutside(s *Environment, l *embedded.Landscape) error {
 	return actors.WriteOutside(l.Dir(), actors.Outside{
 		Slot: l.Slot(), ControlPlane: l.ControlPlane(), GardenKubeconfig: files.Kubeconfig(program.Admin),
 		CloudKubeconfig:    l.Dir().Kubeconfig(CloudAdmin, switchboard.Cloud),
-		ProgramsKubeconfig: l.Dir().Kubeconfig(ownership.Outside, switchboard.Cloud),
+		ProgramsKubeconfig: l.Dir().Kubeconfig(constants.SeedOutside, switchboard.Cloud),
 		ProxyURL:           proxy.URL(), ProxyCA: l.Links().CA(), Namespace: ShootKey("").Namespace, InternalDomain: Domain,
 		OwnerCheckInterval: in(s.Settings.OwnerCheckInterval), OwnerCheckTimeout: in(s.Settings.OwnerCheckTimeout),
 		DeltaInterval: in(s.Settings.DeltaInterval), FullSnapshotInterval: in(s.Settings.FullSnapshotInterval),

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane/backupentry"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/controllers/ownership"
@@ -135,7 +136,7 @@ func (s *Survey) refuseForeign(ctx context.Context) error {
 	if err := s.checkElsewhere(ctx); err != nil {
 		return err
 	}
-	if record := s.record; record != nil && record.Seed == ownership.Outside {
+	if record := s.record; record != nil && record.Seed == constants.SeedOutside {
 		return fmt.Errorf("the shoot's control plane runs outside any seed, by its record in DNS with epoch %d: it is not "+
 			"taken from there without a restore", record.Epoch)
 	}

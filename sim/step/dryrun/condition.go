@@ -6,9 +6,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/expression"
-	"github.com/transplant-sim/transplant/sim/world"
 )
 
 // Condition checks an expression and the names in it.
@@ -35,7 +35,7 @@ func (s *State) Condition(path *field.Path, text string) field.ErrorList {
 	}
 	places := s.Landscape.SeedNames()
 	if s.Outside {
-		places = append(places, world.OutsideSeed)
+		places = append(places, constants.SeedOutside)
 	}
 	for _, name := range e.SeedsWanted() { // no shoot can ever be there
 		errs = append(errs, choice.Check(path, name, places)...)

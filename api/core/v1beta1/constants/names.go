@@ -26,6 +26,9 @@ const (
 	BackupSourcePrefix = "source"
 	// DNSRecordExternalSuffix ends the name of the DNSRecord of the external domain.
 	DNSRecordExternalSuffix = "external"
+	// SeedOutside is what status.seedName of a Shoot says, and the record of its owner, while its control plane runs outside
+	// any seed. No Seed has this name.
+	SeedOutside = "outside"
 	// HeartbeatLease is the Lease by which an extension shows that it lives.
 	HeartbeatLease = "gardener-extension-heartbeat"
 )
@@ -44,6 +47,8 @@ const (
 	OwnershipPhase = "transplant.dev/phase"
 	// OwnershipSeed is the annotation with the owner's name on an ownership Lease, whose holder is the Seed's UID.
 	OwnershipSeed = "transplant.dev/seed"
+	// HandOver is the annotation of a Shoot whose control plane runs outside any seed: the seed that is to get it.
+	HandOver = "transplant.dev/hand-over"
 	// StateGzip is the key of a state that was compressed: {"transplant.dev/gzip": "<base64>"}.
 	StateGzip = "transplant.dev/gzip"
 	// StateRef is the key of a state that was moved to ShootStateChunks:

@@ -156,7 +156,7 @@ func (o *Observer) direct(ctx context.Context, shoot string, access *corev1.Secr
 	if err != nil {
 		return nil, err
 	}
-	if seed == world.OutsideSeed {
+	if seed == constants.SeedOutside {
 		plane := outsidePlane(o.Landscape.Dir(), shoot, access)
 		if plane == nil {
 			return nil, world.NoAPIServer{Shoot: shoot, Seed: seed}

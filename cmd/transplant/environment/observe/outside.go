@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/cmd/transplant/actors"
 	"github.com/transplant-sim/transplant/controllers/etcd/access"
@@ -22,7 +23,7 @@ func outsidePlane(dir rundir.Dir, shoot string, published *corev1.Secret) *world
 	}
 	on := func(port int) string { return net.JoinHostPort(address, strconv.Itoa(port)) }
 	return &world.ControlPlane{
-		Seed: world.OutsideSeed, API: apiAt(on(apiPort), published), ShootUID: publisherOf(published),
+		Seed: constants.SeedOutside, API: apiAt(on(apiPort), published), ShootUID: publisherOf(published),
 		Validity: func(ctx context.Context) (world.Validity, error) {
 			client := &http.Client{Timeout: guardTimeout, Transport: access.Transport(observer.Read)}
 			defer client.CloseIdleConnections()
