@@ -43,7 +43,7 @@ func judgeNames(f *findings, events []timeline.Event, id, shoot string) {
 		}
 		last = e
 	}
-	if on != "" && timeline.Moment(last.At) <= read {
+	if on != "" && read == math.MaxInt64 { // else the garden may not have said yet who has put a name elsewhere since
 		n.judge(last, on, math.MaxInt64)
 	}
 }

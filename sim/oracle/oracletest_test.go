@@ -74,7 +74,9 @@ func check(t *testing.T, o oracle.Oracle, rows map[string]row) {
 			}
 			for _, v := range found {
 				checkProof(t, c.events, v)
+				checkCertain(t, o, c.events, v)
 			}
+			checkParts(t, o, c.events)
 			if lacks := strings.Join(o.Lacks(c.events), "; "); c.lacks != "" && !strings.Contains(lacks, c.lacks) ||
 				c.lacks == "" && lacks != "" && c.want == "" {
 				t.Errorf("lacks %q, want %q", lacks, c.lacks)

@@ -132,7 +132,8 @@ const restored = 1_000_000_000
 // Generation of its etcd that a version is of: how often it was restored.
 func Generation(version int64) int64 { return version / restored }
 
-// lastAnswers are when each generation but the newest answered a write for the last time.
+// lastAnswers are when each generation but the newest answered a write for the last time. Of a record that ends before
+// the run does it is not known which is the newest: one may have been restored that nobody has written to yet.
 func lastAnswers(events []timeline.Event, shoot string) map[int64]timeline.Moment {
 	last, newest := map[int64]timeline.Moment{}, int64(0)
 	for e, p := range timeline.Of[timeline.Write](events) {
@@ -141,7 +142,9 @@ func lastAnswers(events []timeline.Event, shoot string) map[int64]timeline.Momen
 			last[g], newest = max(last[g], p.Answered), max(newest, g)
 		}
 	}
-	delete(last, newest)
+	if _, _, ended := timeline.First[timeline.RunEnded](events); ended {
+		delete(last, newest)
+	}
 	return last
 }
 

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,25 +14,30 @@ import (
 // the probes were, too.
 const heartbeats = 3
 
+// Gap is what somebody was to see, and has not.
+type Gap struct {
+	What string
+	// Since is from when on: until then all of it was seen.
+	Since time.Duration
+}
+
 // Unwatched says which probes did not look although they should have, and when. It takes a record that says of every
 // probe that it has looked; of any other record nothing is known, and nothing is said.
 //
 // What a probe of a shoot looked at and could not see is another matter: its absence is what is measured, the probe has
 // said so, and each oracle knows whether it needs it. Garden and cloud answer all the time, unless a fault has them
 // away: a probe of theirs that cannot see is as one that does not look.
-func Unwatched(events []timeline.Event) []string {
+func Unwatched(events []timeline.Event) []Gap {
 	_, run, _ := timeline.First[timeline.RunStarted](events)
 	if run.Heartbeat == 0 || run.Unwatched {
 		return nil
 	}
 	most := heartbeats * time.Duration(run.Heartbeat)
-	var lacks []string
+	var all []Gap
 	for _, d := range dutiesOf(events) {
-		lacks = append(lacks, d.gaps(events, most)...)
+		all = append(all, d.gaps(events, most)...)
 	}
-	lacks = append(lacks, uncounted(events)...)
-	lacks = append(lacks, silent(events)...)
-	return append(lacks, foundLate(events)...)
+	return slices.Concat(all, uncounted(events), silent(events), foundLate(events))
 }
 
 // duty of a probe: to look all the time from one moment to another.
@@ -103,15 +109,15 @@ func ofLoad(events []timeline.Event, at int, load timeline.StepStarted, settled 
 }
 
 // gaps are the stretches of time in which nobody looked.
-func (d duty) gaps(events []timeline.Event, most time.Duration) (lacks []string) {
+func (d duty) gaps(events []timeline.Event, most time.Duration) (all []Gap) {
 	since, final, away := d.from, false, absence{}
 	if d.at != "" {
 		away = absenceOf(events, d.at)
 	}
 	look := func(until time.Duration) {
 		if until-since-away.within(since, until) > most {
-			lacks = append(lacks, fmt.Sprintf("what %q would have seen from %s to %s: %s",
-				d.probe, since.Round(time.Millisecond), until.Round(time.Millisecond), d.failure()))
+			all = append(all, Gap{fmt.Sprintf("what %q would have seen from %s to %s: %s", d.probe,
+				since.Round(time.Millisecond), until.Round(time.Millisecond), d.failure()), since})
 		}
 		since = until
 	}
@@ -127,9 +133,9 @@ func (d duty) gaps(events []timeline.Event, most time.Duration) (lacks []string)
 	}
 	look(d.to)
 	if d.last && !final {
-		lacks = append(lacks, fmt.Sprintf("the last look of %q", d.probe))
+		all = append(all, Gap{fmt.Sprintf("the last look of %q", d.probe), d.to})
 	}
-	return lacks
+	return all
 }
 
 func (d duty) failure() string {
@@ -140,40 +146,46 @@ func (d duty) failure() string {
 }
 
 // uncounted is data that was read at the end and has no second witness.
-func uncounted(events []timeline.Event) (lacks []string) {
+func uncounted(events []timeline.Event) (all []Gap) {
 	counted := timeline.Subjects[timeline.DataCounted](events)
 	for e := range timeline.Of[timeline.DataSeen](events) {
 		if !slices.Contains(counted, e.Subject) {
-			lacks = append(lacks, "how many keys a user counts in "+e.Subject+" at the end")
+			all = append(all, Gap{"how many keys a user counts in " + e.Subject + " at the end", justBefore(e)})
 		}
 	}
-	return lacks
+	return all
 }
 
+// justBefore an event: what it says itself is in doubt.
+func justBefore(e timeline.Event) time.Duration { return e.At - 1 }
+
 // silent are the probes that could not see and have not said why.
-func silent(events []timeline.Event) (lacks []string) {
+func silent(events []timeline.Event) (all []Gap) {
 	type complaint struct {
 		probe string
 		final bool
 	}
-	said, blind := map[complaint]bool{}, map[complaint]bool{}
+	said, blind := map[complaint]bool{}, map[complaint]time.Duration{}
+	looked := map[string]time.Duration{} // when the engine last said so of each probe
 	for e := range slices.Values(events) {
 		switch p := e.Payload.(type) {
 		case timeline.Unseen:
 			said[complaint{p.Probe, p.Final}] = true
 		case timeline.Looked:
-			if p.Looks > 0 && p.Failed == p.Looks {
-				blind[complaint{e.Subject, p.Final}] = true
+			one := complaint{e.Subject, p.Final}
+			if _, known := blind[one]; !known && p.Looks > 0 && p.Failed == p.Looks {
+				blind[one] = looked[e.Subject]
 			}
+			looked[e.Subject] = e.At
 		}
 	}
-	for one := range blind {
+	for one, since := range blind {
 		if !said[one] {
-			lacks = append(lacks, fmt.Sprintf("why %q could not see: it has not said so", one.probe))
+			all = append(all, Gap{fmt.Sprintf("why %q could not see: it has not said so", one.probe), since})
 		}
 	}
-	slices.Sort(lacks)
-	return slices.Compact(lacks)
+	slices.SortFunc(all, func(a, b Gap) int { return cmp.Or(cmp.Compare(a.What, b.What), cmp.Compare(a.Since, b.Since)) })
+	return slices.CompactFunc(all, func(a, b Gap) bool { return a.What == b.What })
 }
 
 // leasePause is longer than nodes take between two renewals of their leases, and than a shoot that is settled takes to
@@ -181,41 +193,49 @@ func silent(events []timeline.Event) (lacks []string) {
 const leasePause = 30 * time.Second
 
 // foundLate are the probes that follow something and have missed what their last look then found. A landscape that is
-// settled does not change between the end of a probe and its last look.
-func foundLate(events []timeline.Event) (lacks []string) {
-	ended, found, missed := map[string]bool{}, map[string]string{}, map[string]string{}
+// settled does not change between the end of a probe and its last look: what was missed came after the last that the
+// probe had seen of the same thing.
+func foundLate(events []timeline.Event) (all []Gap) {
+	type thing struct{ probe, what string }
+	ended, found, missed := map[string]bool{}, map[string]Gap{}, map[string]Gap{}
+	followed := map[thing]time.Duration{}
 	nodes := map[string]timeline.NodeSeen{}
-	late := func(probe, what string) {
-		if ended[probe] {
-			found[probe] = what
+	see := func(e timeline.Event, probe, what string, other bool) {
+		switch before, known := found[probe]; {
+		case !ended[probe]:
+			followed[thing{probe, what}] = e.At
+		case other:
+			since := followed[thing{probe, what}]
+			if known {
+				since = min(since, before.Since)
+			}
+			found[probe] = Gap{what, since}
 		}
 	}
 	for _, e := range events {
 		switch p := e.Payload.(type) {
 		case timeline.Looked:
-			if what := found[e.Subject]; p.Final && what != "" {
-				missed[e.Subject] = what
+			if late, is := found[e.Subject]; p.Final && is {
+				missed[e.Subject] = late
 			}
 			ended[e.Subject] = p.Ended
 			delete(found, e.Subject) // a shoot that is created anew has new probes
 		case timeline.ShootSeen:
-			late(timeline.StateOf(e.Subject), "the Shoot")
+			see(e, timeline.StateOf(e.Subject), "the Shoot", true)
 		case timeline.SeedSeen:
-			late(timeline.StateOfSeeds, "Seed "+e.Subject)
+			see(e, timeline.StateOfSeeds, "Seed "+e.Subject, true)
 		case timeline.PodSeen:
-			late(timeline.WorkloadOf(e.Subject), "pod "+p.Name)
+			see(e, timeline.WorkloadOf(e.Subject), "pod "+p.Name, true)
 		case timeline.NodeSeen:
-			if !renewed(nodes[e.Subject+"/"+p.Name], p) {
-				late(timeline.NodesOf(e.Subject), "node "+p.Name)
-			}
+			see(e, timeline.NodesOf(e.Subject), "node "+p.Name, !renewed(nodes[e.Subject+"/"+p.Name], p))
 			nodes[e.Subject+"/"+p.Name] = p
 		}
 	}
 	for _, probe := range slices.Sorted(maps.Keys(missed)) {
-		lacks = append(lacks, fmt.Sprintf("all that %q was to follow: only its last look found %s as it is",
-			probe, missed[probe]))
+		all = append(all, Gap{fmt.Sprintf("all that %q was to follow: only its last look found %s as it is", probe,
+			missed[probe].What), missed[probe].Since})
 	}
-	return lacks
+	return all
 }
 
 // renewed says whether nothing has happened to a node but that it has renewed its lease, and not so long after the time

@@ -47,6 +47,14 @@ func watched(change func(timeline.Event) []timeline.Event) []timeline.Event {
 	return all
 }
 
+// whats of gaps.
+func whats(gaps []oracle.Gap) (all []string) {
+	for _, gap := range gaps {
+		all = append(all, gap.What)
+	}
+	return all
+}
+
 func asItIs(e timeline.Event) []timeline.Event { return []timeline.Event{e} }
 
 // without leaves out what the engine says of a probe.
@@ -63,11 +71,11 @@ func always(timeline.Looked) bool { return true }
 
 func TestUnwatched_ProbeThatDoesNotLook_IsLacked(t *testing.T) {
 	t.Parallel()
-	if lacks := oracle.Unwatched(watched(asItIs)); len(lacks) > 0 {
+	if lacks := whats(oracle.Unwatched(watched(asItIs))); len(lacks) > 0 {
 		t.Fatalf("where everybody looks it lacks %q", lacks)
 	}
 	for _, probe := range probes {
-		lacks := oracle.Unwatched(watched(without(probe, always)))
+		lacks := whats(oracle.Unwatched(watched(without(probe, always))))
 		if len(lacks) == 0 || !strings.Contains(lacks[0], fmt.Sprintf("%q would have seen", probe)) {
 			t.Errorf("without %s it lacks %q", probe, lacks)
 		}
@@ -88,13 +96,13 @@ func TestUnwatched_Gap_IsNamed(t *testing.T) {
 			return []timeline.Event{e}
 		})
 	}
-	if lacks := oracle.Unwatched(stands(0, false)); len(lacks) != 1 || !strings.Contains(lacks[0], "from 10s to 35s") {
+	if lacks := whats(oracle.Unwatched(stands(0, false))); len(lacks) != 1 || !strings.Contains(lacks[0], "from 10s to 35s") {
 		t.Errorf("a probe that stands for 25 s: %q", lacks)
 	}
-	if lacks := oracle.Unwatched(stands(0, true)); len(lacks) > 0 {
+	if lacks := whats(oracle.Unwatched(stands(0, true))); len(lacks) > 0 {
 		t.Errorf("one that follows all the while: %q", lacks)
 	}
-	if lacks := oracle.Unwatched(stands(1, false)); len(lacks) > 0 {
+	if lacks := whats(oracle.Unwatched(stands(1, false))); len(lacks) > 0 {
 		t.Errorf("one that is slow: %q", lacks)
 	}
 }
@@ -102,7 +110,7 @@ func TestUnwatched_Gap_IsNamed(t *testing.T) {
 func TestUnwatched_LastLook_IsLacked(t *testing.T) {
 	t.Parallel()
 	final := func(looked timeline.Looked) bool { return looked.Final }
-	if lacks := oracle.Unwatched(watched(without("nodes of alpha", final))); len(lacks) != 1 ||
+	if lacks := whats(oracle.Unwatched(watched(without("nodes of alpha", final)))); len(lacks) != 1 ||
 		lacks[0] != `the last look of "nodes of alpha"` {
 		t.Errorf("lacks %q", lacks)
 	}
@@ -138,7 +146,7 @@ func TestUnwatched_FollowerThatMissed_IsNamed(t *testing.T) {
 			"found node n as it is"},
 		"something of another": {"state of alpha", timeline.PodSeen{Name: "p"}, ""},
 	} {
-		lacks := strings.Join(oracle.Unwatched(find(c.probe, c.found)), "; ")
+		lacks := strings.Join(whats(oracle.Unwatched(find(c.probe, c.found))), "; ")
 		if c.want == "" && lacks != "" || !strings.Contains(lacks, c.want) {
 			t.Errorf("%s: lacks %q, want %q", name, lacks, c.want)
 		}
@@ -147,11 +155,11 @@ func TestUnwatched_FollowerThatMissed_IsNamed(t *testing.T) {
 
 func TestUnwatched_DataThatNobodyCounted_IsLacked(t *testing.T) {
 	t.Parallel()
-	lacks := oracle.Unwatched(history(started(), data(holds("k", 1, 5))))
+	lacks := whats(oracle.Unwatched(history(started(), data(holds("k", 1, 5)))))
 	if len(lacks) != 1 || lacks[0] != "how many keys a user counts in alpha at the end" {
 		t.Errorf("lacks %q", lacks)
 	}
-	if lacks := oracle.Unwatched(history(started(), data(), of("alpha", timeline.DataCounted{}))); len(lacks) > 0 {
+	if lacks := whats(oracle.Unwatched(history(started(), data(), of("alpha", timeline.DataCounted{})))); len(lacks) > 0 {
 		t.Errorf("lacks %q", lacks)
 	}
 }
@@ -163,7 +171,7 @@ func TestUnwatched_ShootCreatedAnew_HasMissedNothing(t *testing.T) {
 	events := history(started(), of(pods, timeline.Looked{Ended: true}), of("alpha", timeline.PodSeen{Name: "p"}),
 		of(pods, timeline.Looked{Looks: 1}),
 		of(pods, timeline.Looked{Ended: true}), of(pods, timeline.Looked{Looks: 1, Final: true}))
-	if lacks := oracle.Unwatched(events); len(lacks) > 0 {
+	if lacks := whats(oracle.Unwatched(events)); len(lacks) > 0 {
 		t.Errorf("lacks %q", lacks)
 	}
 }
@@ -178,12 +186,12 @@ func TestUnwatched_BlindnessUnsaid_IsNamed(t *testing.T) {
 			return []timeline.Event{e}
 		})
 	}
-	if lacks := oracle.Unwatched(blind()); len(lacks) != 1 || !strings.Contains(lacks[0],
+	if lacks := whats(oracle.Unwatched(blind())); len(lacks) != 1 || !strings.Contains(lacks[0],
 		`why "nodes of alpha" could not see`) {
 		t.Errorf("lacks %q", lacks)
 	}
-	if lacks := oracle.Unwatched(blind(of("", timeline.Unseen{Probe: "nodes of alpha", Error: "no answer",
-		Final: true}))); len(lacks) > 0 {
+	if lacks := whats(oracle.Unwatched(blind(of("", timeline.Unseen{Probe: "nodes of alpha", Error: "no answer",
+		Final: true})))); len(lacks) > 0 {
 		t.Errorf("whoever says so lacks %q", lacks)
 	}
 }
@@ -206,7 +214,7 @@ func TestUnwatched_BlindGardenOrCloud_IsLacked(t *testing.T) {
 		"state of alpha": true, "state of the seeds": true, "cloud ledger": true, "nodes of alpha": false,
 		"epochs of alpha": false,
 	} {
-		lacks := oracle.Unwatched(blind(probe))
+		lacks := whats(oracle.Unwatched(blind(probe)))
 		if lacking := slices.ContainsFunc(lacks, func(l string) bool {
 			return strings.Contains(l, "it did not look, or saw nothing")
 		}); lacking != want {
@@ -217,7 +225,7 @@ func TestUnwatched_BlindGardenOrCloud_IsLacked(t *testing.T) {
 	away := of("outage", timeline.FaultInjected{Clusters: []string{"garden"}})
 	back := of("outage", timeline.FaultHealed{Hits: 1})
 	away.At, back.At = 25*time.Second, 59*time.Second
-	if lacks := oracle.Unwatched(slices.Insert(events, len(events)-len(probes), away, back)); slices.ContainsFunc(lacks,
+	if lacks := whats(oracle.Unwatched(slices.Insert(events, len(events)-len(probes), away, back))); slices.ContainsFunc(lacks,
 		func(l string) bool {
 			return strings.Contains(l, "would have seen")
 		}) {
@@ -230,7 +238,7 @@ func TestUnwatched_RecordWithoutHeartbeat_IsTakenAsItIs(t *testing.T) {
 	events := watched(without("epochs of alpha", always))
 	for _, run := range []timeline.RunStarted{{}, {Heartbeat: beat, Unwatched: true}} {
 		events[0].Payload = run
-		if lacks := oracle.Unwatched(events); len(lacks) > 0 {
+		if lacks := whats(oracle.Unwatched(events)); len(lacks) > 0 {
 			t.Errorf("%+v lacks %q", run, lacks)
 		}
 	}

@@ -195,11 +195,11 @@ func Judge(events []timeline.Event) (*Report, error) {
 	for _, shoot := range neverReady(events, definition) {
 		lacks = append(lacks, "the run has not seen that the shoot "+shoot+" was ready before the first step")
 	}
-	var unwatched []string
-	for _, what := range oracle.Unwatched(events) {
-		unwatched = append(unwatched, "nobody has seen "+what)
+	gaps, unwatched := oracle.Unwatched(events), []string(nil)
+	for _, gap := range gaps {
+		unwatched = append(unwatched, "nobody has seen "+gap.What)
 	}
-	lacks = append(append(lacks, unwatched...), r.doubt(unwatched)...)
+	lacks = append(append(lacks, unwatched...), r.doubt(events, gaps)...)
 	unsound := append(oracle.Unsound(events), r.judgeAgain(events, definition, started.Observed)...)
 	if len(unsound) > 0 { // an error of the harness, and no verdict on the product
 		r.Violations = []Violation{}
@@ -331,18 +331,28 @@ func (r *Report) lack(promise, what string) {
 }
 
 // doubt takes back what promises and goals have against the product where a probe did not look: what is missing may be
-// what it would have seen. What a step has found stays, for it has looked itself. All that is taken back is reported.
-func (r *Report) doubt(unwatched []string) (lacks []string) {
-	if len(unwatched) == 0 {
+// what it would have seen. What a step has found stays, for it has looked itself, and so does what an oracle had found
+// before the probe stopped looking. All that is taken back is reported.
+func (r *Report) doubt(events []timeline.Event, gaps []oracle.Gap) (lacks []string) {
+	if len(gaps) == 0 {
 		return nil
 	}
-	r.Violations = slices.DeleteFunc(r.Violations, func(v Violation) bool {
-		if v.Oracle == Expect || v.Oracle == Settle {
-			return false
-		}
-		lacks = append(lacks, "it is unknown whether this is so: "+v.Oracle+": "+v.Message)
-		return true
+	all := r.Violations
+	r.Violations = slices.DeleteFunc(slices.Clone(all), func(v Violation) bool {
+		return v.Oracle != Expect && v.Oracle != Settle
 	})
+	for _, name := range r.Promises {
+		o, _ := oracle.Find(name)
+		for _, v := range oracle.Certain(o, events, gaps) {
+			r.violate(v.Oracle, v.At, v.Message, v.Events...)
+		}
+	}
+	for _, v := range all {
+		isLeft := func(left Violation) bool { return left.Oracle == v.Oracle && left.Message == v.Message }
+		if !slices.ContainsFunc(r.Violations, isLeft) {
+			lacks = append(lacks, "it is unknown whether this is so: "+v.Oracle+": "+v.Message)
+		}
+	}
 	r.doubtGoals("whether it would have been missed with every look")
 	return lacks
 }
