@@ -149,21 +149,41 @@ func TestDue(t *testing.T) {
 	}
 }
 
-func TestWhatIsConfinedIsShown(t *testing.T) {
-	t.Parallel()
+// garden has one shoot, which has changed, and a clock that stands at noon.
+type garden struct {
+	client client.Client
+	clock  *testingclock.FakeClock
+}
+
+func newGarden(t *testing.T) *garden {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := gardencorev1beta1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	garden := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&gardencorev1beta1.Shoot{}).WithObjects(
-		settled(changed)).Build()
-	clock := testingclock.NewFakeClock(noon)
+	return &garden{
+		client: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&gardencorev1beta1.Shoot{}).
+			WithObjects(settled(changed)).Build(),
+		clock: testingclock.NewFakeClock(noon),
+	}
+}
+
+// read the shoot as it is by now.
+func (g *garden) read(t *testing.T) *controlplane.Operation {
+	t.Helper()
+	o := controlplane.New(&scope.Scope{Garden: g.client, Clock: g.clock, Shoot: &gardencorev1beta1.Shoot{}})
+	if err := g.client.Get(t.Context(), client.ObjectKey{Namespace: "garden-p", Name: "alpha"}, o.Shoot); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestWhatIsConfinedIsShown(t *testing.T) {
+	t.Parallel()
+	g := newGarden(t)
 	look := func() *gardencorev1beta1.Shoot {
-		o := controlplane.New(&scope.Scope{Garden: garden, Clock: clock, Shoot: &gardencorev1beta1.Shoot{}})
-		if err := garden.Get(t.Context(), client.ObjectKey{Namespace: "garden-p", Name: "alpha"}, o.Shoot); err != nil {
-			t.Fatal(err)
-		}
-		if err := reportConfined(t.Context(), o, true, 10*time.Hour-clock.Since(noon)); err != nil {
+		o := g.read(t)
+		if err := reportConfined(t.Context(), o, true, 10*time.Hour-g.clock.Since(noon)); err != nil {
 			t.Fatal(err)
 		}
 		return o.Shoot
@@ -175,7 +195,7 @@ func TestWhatIsConfinedIsShown(t *testing.T) {
 			"2026-03-10T22:00:00Z" {
 		t.Errorf("lastOperation is %+v", last)
 	}
-	clock.Step(time.Minute)
+	g.clock.Step(time.Minute)
 	if second := look(); second.ResourceVersion != first.ResourceVersion {
 		t.Error("the same is reported twice: each look would wake the next")
 	}
