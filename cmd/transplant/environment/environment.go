@@ -17,8 +17,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -32,7 +30,6 @@ import (
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment/realnodes"
 	simcloud "github.com/transplant-sim/transplant/sim/cloud"
-	"github.com/transplant-sim/transplant/sim/diagnosis"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
@@ -349,37 +346,6 @@ func extensionRoles(e landscape.Extension) []simcloud.Role {
 		roles = append(roles, simcloud.RoleBackups)
 	}
 	return roles
-}
-
-// Seeds are the names of a landscape's seeds.
-func Seeds(l Landscape) []string {
-	var names []string
-	for _, c := range l.Clusters() {
-		if c.Role() == clusters.Seed {
-			names = append(names, c.Name())
-		}
-	}
-	return names
-}
-
-// watched brings something up on some clusters. It ends as soon as one actor is not worth waiting for, and says which.
-func (s *Environment) watched(ctx context.Context, l Landscape, on []string,
-	bringUp func(context.Context, Landscape) error) error {
-	lookout, err := diagnosis.NewLookout(diagnosis.Options{
-		Clusters: on, Extensions: s.Extensions, Owners: Owners{}, Clock: clock.RealClock{}, Patience: actorTimeout,
-		PortHolders: s.portHolders,
-		Connect:     func(cluster string) (*rest.Config, error) { return observer(l, cluster) },
-	})
-	if err != nil {
-		return err
-	}
-	watched, stop := lookout.Watch(ctx)
-	err = bringUp(watched, l)
-	stop()
-	if err = lookout.Why(ctx, watched, err); err != nil {
-		s.named = namesOf(context.WithoutCancel(ctx), l)
-	}
-	return err
 }
 
 // bringUp brings everything on the clusters that have API servers of their own, all clusters at the same time; actors

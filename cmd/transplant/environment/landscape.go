@@ -100,3 +100,14 @@ func ObserverClient(l Landscape, cluster string) (client.WithWatch, error) {
 func CachedList() *client.ListOptions {
 	return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}
 }
+
+// Seeds are the names of a landscape's seeds.
+func Seeds(l Landscape) []string {
+	var names []string
+	for _, c := range l.Clusters() {
+		if c.Role() == clusters.Seed {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}

@@ -12,6 +12,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,6 +23,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/ready"
+	"github.com/transplant-sim/transplant/sim/diagnosis"
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
@@ -29,6 +32,26 @@ const (
 	actorTimeout = 3 * time.Minute
 	actorPoll    = 50 * time.Millisecond
 )
+
+// watched brings something up on some clusters. It ends as soon as one actor is not worth waiting for, and says which.
+func (s *Environment) watched(ctx context.Context, l Landscape, on []string,
+	bringUp func(context.Context, Landscape) error) error {
+	lookout, err := diagnosis.NewLookout(diagnosis.Options{
+		Clusters: on, Extensions: s.Extensions, Owners: Owners{}, Clock: clock.RealClock{}, Patience: actorTimeout,
+		PortHolders: s.portHolders,
+		Connect:     func(cluster string) (*rest.Config, error) { return observer(l, cluster) },
+	})
+	if err != nil {
+		return err
+	}
+	watched, stop := lookout.Watch(ctx)
+	err = bringUp(watched, l)
+	stop()
+	if err = lookout.Why(ctx, watched, err); err != nil {
+		s.named = namesOf(context.WithoutCancel(ctx), l)
+	}
+	return err
+}
 
 // awaitActors waits until every Deployment of a cluster is available: nothing else runs there yet.
 func awaitActors(ctx context.Context, c client.Client, cluster string) error {
