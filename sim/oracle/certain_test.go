@@ -62,7 +62,9 @@ func checkCertain(t *testing.T, o oracle.Oracle, events []timeline.Event, v orac
 	if !stands(events[shown-1].At) {
 		t.Errorf("it does not stand though everybody saw event %d, which shows it: %s", shown, v.Message)
 	}
-	later := slices.ContainsFunc(judgedLater[o.Name()], func(part string) bool { return strings.Contains(v.Message, part) })
+	later := slices.ContainsFunc(judgedLater[o.Name()], func(part string) bool {
+		return strings.Contains(v.Message, part)
+	})
 	if shown != v.Events[len(v.Events)-1] && !later {
 		t.Errorf("it is proved by event %d, and shown by event %d only: %s", v.Events[len(v.Events)-1], shown, v.Message)
 	}

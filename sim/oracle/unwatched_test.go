@@ -96,7 +96,8 @@ func TestUnwatched_Gap_IsNamed(t *testing.T) {
 			return []timeline.Event{e}
 		})
 	}
-	if lacks := whats(oracle.Unwatched(stands(0, false))); len(lacks) != 1 || !strings.Contains(lacks[0], "from 10s to 35s") {
+	lacks := whats(oracle.Unwatched(stands(0, false)))
+	if len(lacks) != 1 || !strings.Contains(lacks[0], "from 10s to 35s") {
 		t.Errorf("a probe that stands for 25 s: %q", lacks)
 	}
 	if lacks := whats(oracle.Unwatched(stands(0, true))); len(lacks) > 0 {
@@ -225,10 +226,8 @@ func TestUnwatched_BlindGardenOrCloud_IsLacked(t *testing.T) {
 	away := of("outage", timeline.FaultInjected{Clusters: []string{"garden"}})
 	back := of("outage", timeline.FaultHealed{Hits: 1})
 	away.At, back.At = 25*time.Second, 59*time.Second
-	if lacks := whats(oracle.Unwatched(slices.Insert(events, len(events)-len(probes), away, back))); slices.ContainsFunc(lacks,
-		func(l string) bool {
-			return strings.Contains(l, "would have seen")
-		}) {
+	lacks := whats(oracle.Unwatched(slices.Insert(events, len(events)-len(probes), away, back)))
+	if slices.ContainsFunc(lacks, func(l string) bool { return strings.Contains(l, "would have seen") }) {
 		t.Errorf("while the garden is away: lacks %q", lacks)
 	}
 }

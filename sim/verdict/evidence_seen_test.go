@@ -67,9 +67,11 @@ func checkSeen(t *testing.T, events []timeline.Event, last bool, died time.Durat
 	_, run, _ := timeline.First[timeline.RunStarted](events)
 	switch beat := time.Duration(run.Heartbeat); {
 	case at+beat <= died && !broken:
-		t.Errorf("it was seen at %s, before the probe died at %s, and the verdict is %s for %q", at, died, r.Verdict, r.Reasons)
+		t.Errorf("it was seen at %s, before the probe died at %s, and the verdict is %s for %q", at, died, r.Verdict,
+			r.Reasons)
 	case at > died && broken:
-		t.Errorf("it was seen at %s, after the probe died at %s, and the verdict is %s: %v", at, died, r.Verdict, r.Violations)
+		t.Errorf("it was seen at %s, after the probe died at %s, and the verdict is %s: %v", at, died, r.Verdict,
+			r.Violations)
 	case !last && at+beat > died:
 		t.Errorf("the first valid epoch was seen at %s, not before the probe died at %s", at, died)
 	}

@@ -26,8 +26,8 @@ const (
 	BackupSourcePrefix = "source"
 	// DNSRecordExternalSuffix ends the name of the DNSRecord of the external domain.
 	DNSRecordExternalSuffix = "external"
-	// SeedOutside is what status.seedName of a Shoot says, and the record of its owner, while its control plane runs outside
-	// any seed. No Seed has this name.
+	// SeedOutside is what status.seedName of a Shoot says, and the record of its owner, while its control plane runs
+	// outside any seed. No Seed has this name.
 	SeedOutside = "outside"
 	// HeartbeatLease is the Lease by which an extension shows that it lives.
 	HeartbeatLease = "gardener-extension-heartbeat"
