@@ -30,6 +30,7 @@ type mirror[T client.Object] struct {
 
 	mu    sync.RWMutex
 	known map[types.NamespacedName]T // nil while nobody watches
+	last  map[types.NamespacedName]T // known when the watch broke; nil while somebody watches
 }
 
 // run until ctx ends.
@@ -60,7 +61,7 @@ func (m *mirror[T]) follow(ctx context.Context) error {
 		return fmt.Errorf("watch: %w", err)
 	}
 	m.mu.Lock()
-	m.known = known
+	m.known, m.last = known, nil
 	m.mu.Unlock()
 	return access.Events(ctx, stream, m.take)
 }
@@ -83,7 +84,9 @@ func (m *mirror[T]) take(event watch.Event) error {
 func (m *mirror[T]) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.known = nil
+	if m.known != nil {
+		m.known, m.last = nil, m.known
+	}
 }
 
 // get an object, which is for reading only. It is not current when nobody watches, or it is not there: the API server
@@ -96,6 +99,14 @@ func (m *mirror[T]) get(key types.NamespacedName) (one T, current bool) {
 	defer m.mu.RUnlock()
 	one, current = m.known[key]
 	return one, current
+}
+
+// lastKnown is an object as it was when the watch broke, for reading only; there is none while somebody watches.
+func (m *mirror[T]) lastKnown(key types.NamespacedName) (one T, was bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	one, was = m.last[key]
+	return one, was
 }
 
 // all that a condition selects, for reading only; they are not current when nobody watches.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -184,6 +185,68 @@ func TestAccessIsFoundByAWatch(t *testing.T) {
 	if _, err := o.access(t.Context(), "beta"); err == nil || asked.Load() != 1 {
 		t.Errorf("of a shoot that is not there: %v; the garden was asked %d times", err, asked.Load())
 	}
+}
+
+// Users keep what the garden has said of a shoot while it is away; who looks at the control plane hears that it is.
+func TestAccess_GardenIsAway_IsKeptByUsers(t *testing.T) {
+	t.Parallel()
+	access := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "alpha.kubeconfig", Namespace: "garden-p",
+			Labels: environment.AccessLabels()}, Data: map[string][]byte{"token": []byte("one")},
+	}
+	garden := newWatchedSeed(access)
+	away := interceptor.NewClient(garden, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+			o ...client.GetOption) error {
+			if garden.lost.Load() {
+				return errors.New("connection refused")
+			}
+			return c.Get(ctx, key, object, o...)
+		},
+	})
+	o := &Observer{Landscape: &embedded.Landscape{}, Garden: away, where: newLocations(nil, nil)}
+	o.where.access.cluster = away
+	ctx, stop := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	watching.Go(func() { o.where.access.run(ctx) })
+	t.Cleanup(func() {
+		stop()
+		watching.Wait()
+	})
+	current := func() bool {
+		_, is := o.where.access.get(client.ObjectKeyFromObject(access))
+		return is
+	}
+	token := func(of func(context.Context, string) (*corev1.Secret, error)) string {
+		found, err := of(t.Context(), "alpha")
+		if err != nil {
+			return err.Error()
+		}
+		return string(found.Data["token"])
+	}
+	eventually(t, "the access is watched", current)
+	garden.lost.Store(true)
+	garden.open.Load().cut()
+	eventually(t, "the watch is known to be broken", func() bool { return !current() })
+	if got := token(o.keptAccess); got != "one" {
+		t.Errorf("users have %q", got)
+	}
+	if got := token(o.access); !strings.Contains(got, "connection refused") {
+		t.Errorf("who asks the garden hears %q", got)
+	}
+	garden.lost.Store(false)
+	access.Data["token"] = []byte("two")
+	access.ResourceVersion = ""
+	if err := garden.Update(t.Context(), access); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "users have what the garden says now", func() bool { return current() && token(o.keptAccess) == "two" })
+	if err := garden.Delete(t.Context(), access); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "nobody has the access that is gone", func() bool {
+		return !current() && strings.Contains(token(o.keptAccess), "not found")
+	})
 }
 
 // What one list selects, another that is made at the same time does not.

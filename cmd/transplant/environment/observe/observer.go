@@ -108,12 +108,16 @@ func (o *Observer) ShootManifest(wanted landscape.Shoot) (*gardencorev1beta1.Sho
 
 // ConnectShoot implements world.World.
 func (o *Observer) ConnectShoot(ctx context.Context, shoot, actor string) (*rest.Config, error) {
-	access, err := o.access(ctx, shoot)
+	if actor == world.Observer {
+		access, err := o.access(ctx, shoot)
+		if err != nil {
+			return nil, err
+		}
+		return o.direct(ctx, shoot, access)
+	}
+	access, err := o.keptAccess(ctx, shoot)
 	if err != nil {
 		return nil, err
-	}
-	if actor == world.Observer {
-		return o.direct(ctx, shoot, access)
 	}
 	proxy, err := o.Landscape.Links().Proxy(actor)
 	if err != nil {
@@ -134,8 +138,7 @@ func (o *Observer) ConnectShoot(ctx context.Context, shoot, actor string) (*rest
 
 // access to a shoot, as its gardenlet has published it in the garden; for reading only.
 func (o *Observer) access(ctx context.Context, shoot string) (*corev1.Secret, error) {
-	key := o.ShootKey(shoot)
-	key.Name += ".kubeconfig"
+	key := accessKey(o.ShootKey(shoot))
 	if o.where != nil {
 		if access, current := o.where.access.get(key); current {
 			return access, nil
@@ -146,6 +149,23 @@ func (o *Observer) access(ctx context.Context, shoot string) (*corev1.Secret, er
 		return nil, fmt.Errorf("read the access of shoot %q: %w", shoot, err)
 	}
 	return access, nil
+}
+
+// keptAccess to a shoot is what its users have: while the garden is away, it is what the garden has said before. They
+// reach the shoot without the garden.
+func (o *Observer) keptAccess(ctx context.Context, shoot string) (*corev1.Secret, error) {
+	if o.where != nil {
+		if access, was := o.where.access.lastKnown(accessKey(o.ShootKey(shoot))); was {
+			return access, nil
+		}
+	}
+	return o.access(ctx, shoot)
+}
+
+// accessKey is namespace and name of the Secret with the access to a shoot.
+func accessKey(shoot types.NamespacedName) types.NamespacedName {
+	shoot.Name += ".kubeconfig"
+	return shoot
 }
 
 const apiPort = 6443 // of a shoot's API server
