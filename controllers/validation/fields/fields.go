@@ -29,6 +29,9 @@ type Row struct {
 	// Warning is for clients that set the field to another value than Unless, which it has here in any case.
 	Warning string
 	Unless  any
+	// Simulated is whether the field has an effect for shoots whose nodes run pods (docs/machines.md): the warning is only
+	// for those whose nodes are simulated.
+	Simulated bool
 }
 
 // Reasons that several rows have.

@@ -92,19 +92,26 @@ func TestWarnings_AnnotationWithoutEffect_IsNamed(t *testing.T) {
 	}
 }
 
-func TestWarnings_ValueThatHoldsAnyway_IsNotWarnedOf(t *testing.T) {
+func TestWarnings_Networks_OnlyWhereTheyHaveNoEffect(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		pods string
-		want []string
+		nodes, pods string
+		want        []string
 	}{
 		{pods: "100.96.0.0/11"},
-		{pods: "10.0.0.0/8",
-			want: []string{"spec.networking.pods: only seeds are chosen by it; pods here are always in 100.96.0.0/11"}},
+		{pods: "10.0.0.0/9", want: []string{
+			"spec.networking.pods: only seeds are chosen by it; pods on simulated nodes are always in 100.96.0.0/11"}},
+		{nodes: "simulated", pods: "10.0.0.0/9", want: []string{
+			"spec.networking.pods: only seeds are chosen by it; pods on simulated nodes are always in 100.96.0.0/11"}},
+		{nodes: "real", pods: "10.0.0.0/9"},
 	} {
-		object := map[string]any{"spec": map[string]any{"networking": map[string]any{"pods": c.pods}}}
+		object := map[string]any{
+			"metadata": map[string]any{"annotations": map[string]any{"transplant.dev/nodes": c.nodes}},
+			"spec": map[string]any{"networking": map[string]any{"nodes": "10.128.0.0/10", "pods": c.pods,
+				"services": "10.192.0.0/10"}},
+		}
 		if diff := cmp.Diff(c.want, fields.Warnings("Shoot", object, nil)); diff != "" {
-			t.Errorf("pods %s (-want +got):\n%s", c.pods, diff)
+			t.Errorf("nodes %q, pods %s (-want +got):\n%s", c.nodes, c.pods, diff)
 		}
 	}
 }

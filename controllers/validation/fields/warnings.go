@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	kjson "sigs.k8s.io/json"
+
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
 const (
@@ -26,14 +28,14 @@ func Warnings(kind string, object, old map[string]any) []string {
 	}
 	before := map[string]any{}
 	values(old["spec"], schema, "spec", "spec", func(_, place string, value any) { before[place] = value })
-	w := warnings{places: map[string][]string{}}
+	w, known := warnings{places: map[string][]string{}}, annotationsOf(old)
+	real := annotationsOf(object)[constants.Nodes] == constants.NodesReal
 	values(object["spec"], schema, "spec", "spec", func(path, place string, value any) {
 		if row, found := table.Find(path); found && row.Warning != "" && value != row.Unless &&
-			!reflect.DeepEqual(value, before[place]) {
+			!(row.Simulated && real) && !reflect.DeepEqual(value, before[place]) {
 			w.add(row, place)
 		}
 	})
-	known := annotationsOf(old)
 	for _, key := range slices.Sorted(maps.Keys(annotationsOf(object))) {
 		path := annotationsPath + "[" + key + "]"
 		if row, found := table.Find(path); found && row.Warning != "" && known[key] != annotationsOf(object)[key] {
