@@ -45,12 +45,16 @@ func (a *APIServer) Deploy(ctx context.Context) error {
 		return err
 	}
 	tunnelFlags, tunnelSecrets := throughTunnel(a.Shoot)
+	readAtStart, err := a.readAtStart(ctx)
+	if err != nil {
+		return err
+	}
 	volumes, mounts := workload.SecretVolumes(append([]string{secrets.CA, secrets.CAClient, secrets.CAFrontProxy,
 		secrets.ServiceAccountKey,
 		secrets.StaticToken,
 		secrets.EncryptionKey, secrets.KubeAggregator, secrets.KubeAPIServer, secrets.EtcdClient}, tunnelSecrets...)...)
 	ready := workload.HTTPProbe(corev1.URISchemeHTTPS, "/readyz", workload.PortAPIServer, 3)
-	return a.workloads.Deploy(ctx, workload.KubeAPIServer, a.Replicas(), corev1.PodSpec{
+	return a.workloads.DeployReading(ctx, workload.KubeAPIServer, a.Replicas(), corev1.PodSpec{
 		Volumes: volumes,
 		Containers: []corev1.Container{{
 			Name:  workload.KubeAPIServer,
@@ -93,7 +97,17 @@ func (a *APIServer) Deploy(ctx context.Context) error {
 			StartupProbe:   lives(1, 240),
 			LivenessProbe:  lives(10, 3),
 		}},
-	})
+	}, readAtStart)
+}
+
+// readAtStart is the certificate for the tunnel, if there is one: the API server reads all others again while it runs.
+// With an old one the tunnel would carry nothing once that has expired.
+func (a *APIServer) readAtStart(ctx context.Context) ([]byte, error) {
+	if !lifecycle.RealNodes(a.Shoot) {
+		return nil, nil
+	}
+	data, err := (&secrets.Secrets{Scope: a.Scope}).Data(ctx, secrets.VPNClient)
+	return data[secrets.KeyCert], err
 }
 
 // throughTunnel is how the API server reaches kubelets, pods and Services, if pods run on the shoot's nodes.

@@ -14,6 +14,7 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 	testingclock "k8s.io/utils/clock/testing"
 
+	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/controlplanetest"
 )
 
@@ -35,33 +36,44 @@ func leavesOf(t *testing.T, o *Secrets) map[string]*x509.Certificate {
 // Whatever has an end is renewed long before it, and nothing else is.
 func TestInitializeSecrets_CertificatesAge_AreRenewedAtHalfOfTheirValidity(t *testing.T) {
 	t.Parallel()
+	simulated, real := func(*gardencorev1beta1.Shoot) {}, func(shoot *gardencorev1beta1.Shoot) {
+		shoot.Annotations = map[string]string{"transplant.dev/nodes": "real"}
+		shoot.Spec.Provider.Workers = []gardencorev1beta1.Worker{{Name: "pool"}}
+	}
 	for days, renewed := range map[time.Duration]bool{0: false, 100: false, 182: false, 183: true, 364: true, 366: true} {
-		o := withSecrets(t, new(error))
-		clock := o.Clock.(*testingclock.FakeClock)
-		before, leaves := controlplanetest.SecretsOf(t, o.Scope), leavesOf(t, o)
-		if len(leaves) != 12 {
-			t.Fatalf("the certificates are %v", slices.Sorted(maps.Keys(leaves)))
+		renewedAtHalf(t, days, renewed, 12, simulated)
+		renewedAtHalf(t, days, renewed, 16, real)
+	}
+}
+
+func renewedAtHalf(t *testing.T, days time.Duration, renewed bool, certificates int,
+	change func(*gardencorev1beta1.Shoot)) {
+	t.Helper()
+	o := withSecrets(t, new(error), change)
+	clock := o.Clock.(*testingclock.FakeClock)
+	before, leaves := controlplanetest.SecretsOf(t, o.Scope), leavesOf(t, o)
+	if len(leaves) != certificates {
+		t.Fatalf("the certificates are %v", slices.Sorted(maps.Keys(leaves)))
+	}
+	clock.Step(days * 24 * time.Hour)
+	if err := o.Initialize(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, now := range leavesOf(t, o) {
+		if now.Equal(leaves[name]) == renewed || now.NotAfter.Sub(clock.Now()) < 182*24*time.Hour {
+			t.Errorf("after %d days %s is valid until %v, renewed: %t", days, name, now.NotAfter, !now.Equal(leaves[name]))
 		}
-		clock.Step(days * 24 * time.Hour)
-		if err := o.Initialize(t.Context()); err != nil {
-			t.Fatal(err)
+		delete(leaves, name)
+	}
+	if len(leaves) > 0 {
+		t.Errorf("gone after %d days: %v", days, leaves)
+	}
+	for name, now := range controlplanetest.SecretsOf(t, o.Scope) {
+		if _, leaf := now.Data[KeyCert]; !leaf && !cmp.Equal(before[name], now) {
+			t.Errorf("after %d days %s is another", days, name)
 		}
-		for name, now := range leavesOf(t, o) {
-			if now.Equal(leaves[name]) == renewed || now.NotAfter.Sub(clock.Now()) < 182*24*time.Hour {
-				t.Errorf("after %d days %s is valid until %v, renewed: %t", days, name, now.NotAfter, !now.Equal(leaves[name]))
-			}
-			delete(leaves, name)
-		}
-		if len(leaves) > 0 {
-			t.Errorf("gone after %d days: %v", days, leaves)
-		}
-		for name, now := range controlplanetest.SecretsOf(t, o.Scope) {
-			if _, leaf := now.Data[KeyCert]; !leaf && !cmp.Equal(before[name], now) {
-				t.Errorf("after %d days %s is another", days, name)
-			}
-			if before[name].Labels["persist"] != now.Labels["persist"] {
-				t.Errorf("after %d days %s has other labels: %v", days, name, now.Labels)
-			}
+		if before[name].Labels["persist"] != now.Labels["persist"] {
+			t.Errorf("after %d days %s has other labels: %v", days, name, now.Labels)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // withSecrets is an operation whose secrets have been made, and whose patches of SSH key pairs end as fails says.
-func withSecrets(t *testing.T, fails *error) *Secrets {
+func withSecrets(t *testing.T, fails *error, change ...func(*gardencorev1beta1.Shoot)) *Secrets {
 	t.Helper()
 	service := func(name string) *corev1.Service {
 		s := &corev1.Service{}
@@ -33,7 +33,10 @@ func withSecrets(t *testing.T, fails *error) *Secrets {
 			}
 			return inner.Patch(ctx, object, patch, options...)
 		},
-	}, service(workload.ServiceEtcdClient), service(workload.ServiceKubeAPIServer))}
+	}, service(workload.ServiceEtcdClient), service(workload.ServiceKubeAPIServer), service(workload.VPNSeedServer))}
+	for _, change := range change {
+		change(o.Shoot)
+	}
 	o.Clock = testingclock.NewFakeClock(time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC))
 	o.Running = gardencorev1beta1.LastOperationTypeReconcile
 	if err := o.Initialize(t.Context()); err != nil {

@@ -4,6 +4,7 @@ package workload
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"time"
 
@@ -131,7 +132,20 @@ func (w *Workloads) DeleteObject(ctx context.Context, object client.Object, role
 
 // Deploy applies a Deployment.
 func (w *Workloads) Deploy(ctx context.Context, name string, replicas int32, pod corev1.PodSpec) error {
+	return w.DeployReading(ctx, name, replicas, pod, nil)
+}
+
+// annotationReadAtStart is a hash of what a program reads only at its start.
+const annotationReadAtStart = "transplant.dev/read-at-start"
+
+// DeployReading applies a Deployment whose program reads something only at its start, and is started anew when that
+// changes; nil for nothing.
+func (w *Workloads) DeployReading(ctx context.Context, name string, replicas int32, pod corev1.PodSpec,
+	atStart []byte) error {
 	annotations := w.runsAs(name, pod)
+	if atStart != nil {
+		annotations[annotationReadAtStart] = fmt.Sprintf("%x", sha256.Sum256(atStart))
+	}
 	restarted, err := w.restartedAt(ctx, name)
 	if err != nil {
 		return err
