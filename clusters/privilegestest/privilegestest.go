@@ -33,6 +33,12 @@ func Heading(cluster, identity string) string {
 	return "### In the " + cluster + ": `" + identity + "`"
 }
 
+// ShootWithRealNodes is the cluster in the heading of those who may do more in a shoot whose nodes run pods.
+const ShootWithRealNodes = "shoot whose nodes run pods"
+
+// ShootNamespaces are those of a shoot in which rules are asked for.
+func ShootNamespaces() []string { return []string{"default", "kube-node-lease", "kube-system"} }
+
 // Head of a table.
 const Head = "| namespaces | groups | resources | names | verbs |\n|---|---|---|---|---|\n"
 

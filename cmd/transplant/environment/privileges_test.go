@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -290,7 +291,31 @@ func (k *kit) shootTable(t *testing.T, users []string) string {
 	}
 	shoot := *k
 	shoot.name = "shoot"
-	return shoot.table(t, []string{"default", "kube-node-lease", "kube-system"}, append(accounts, users...)...)
+	tables := shoot.table(t, privilegestest.ShootNamespaces(), append(accounts, users...)...)
+	return tables + shoot.tableOfRealNodes(t)
+}
+
+// tableOfRealNodes is that of the nodes' user in a shoot whose nodes run pods: the shoot has more roles then.
+func (k *kit) tableOfRealNodes(t *testing.T) string {
+	t.Helper()
+	for _, object := range shootaccess.RealNodeRoles() {
+		k.create(t, object)
+	}
+	const user = "user " + secrets.UserNodes
+	tables, err := privilegestest.New(t.Context(), k.config, privilegestest.ShootNamespaces())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	k.await(t, "the roles to be at work", func(ctx context.Context) (err error) {
+		rows, err = tables.Rows(ctx, k.as(t, user))
+		if err == nil && !slices.ContainsFunc(rows, func(row string) bool { return strings.Contains(row, "/token") }) {
+			err = fmt.Errorf("nodes may request no tokens: %q", rows)
+		}
+		return err
+	})
+	return "\n" + privilegestest.Heading(privilegestest.ShootWithRealNodes, user) + "\n\n" + privilegestest.Head +
+		strings.Join(rows, "\n") + "\n"
 }
 
 // The table of docs/privileges.md is what API servers say. Write it anew with -update, and read the difference.
