@@ -31,16 +31,17 @@ func (c *Cluster) Lose(_ context.Context, wipe bool) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()
 	below, err := c.descendants()
+	machines, lookErr := machinesOf(c)
 	var group errgroup.Group
 	for _, p := range c.all() {
 		group.Go(p.Kill)
 	}
-	errs := []error{err, group.Wait()}
+	errs := []error{err, lookErr, group.Wait(), switchOff(machines, wipe)}
 	for _, id := range below { // the kernel kills them with the node; here we only wait, or finish the work
 		errs = append(errs, id.Kill(goneWithin))
 	}
 	c.mutex.Lock()
-	c.frozen, c.lost = nil, true
+	c.frozen, c.lost, c.off = nil, true, append(c.off, machines...)
 	c.mutex.Unlock()
 	if wipe {
 		for _, folder := range []string{c.files.EtcdData(), filepath.Join(c.files.Dir, "volumes"),
@@ -57,10 +58,11 @@ func (c *Cluster) Return(ctx context.Context) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()
 	c.mutex.Lock()
-	c.lost = false
+	off := c.off
+	c.lost, c.off = false, nil
 	c.mutex.Unlock()
-	if c.api.host != "" {
-		return c.done("return", c.launch(c.programs()...))
+	if c.api.Host != "" {
+		return c.done("return", c.launch(c.programs()...), switchOn(off))
 	}
 	err := c.serve(ctx)
 	if err == nil {
@@ -80,8 +82,15 @@ func (c *Cluster) Freeze(context.Context) error {
 		if !p.Running() {
 			continue
 		}
-		below, err := p.Freeze()
+		below, err := p.ID().Freeze()
 		frozen[p.Name()] = below
+		errs = append(errs, err)
+	}
+	machines, err := machinesOf(c)
+	errs = append(errs, err)
+	for _, m := range machines {
+		below, err := m.Freeze()
+		frozen[m.disk] = append([]process.ID{m.ID}, below...)
 		errs = append(errs, err)
 	}
 	c.mutex.Lock()
@@ -101,8 +110,12 @@ func (c *Cluster) Thaw(context.Context) error {
 	var errs []error
 	for _, p := range c.all() {
 		if p.Running() {
-			errs = append(errs, p.Thaw(frozen[p.Name()]))
+			errs = append(errs, p.ID().Thaw(frozen[p.Name()]))
 		}
+		delete(frozen, p.Name())
+	}
+	for _, machine := range frozen {
+		errs = append(errs, machine[0].Thaw(machine[1:]))
 	}
 	return c.done("thaw", errs...)
 }

@@ -50,8 +50,9 @@ type Cluster struct {
 
 	mutex     sync.Mutex // guards what follows; never held while waiting
 	processes map[string]*process.Process
-	frozen    map[string][]process.ID // below each frozen process
+	frozen    map[string][]process.ID // below each frozen process, and of each machine
 	lost      bool                    // from Lose to Return
+	off       []machine               // that Lose has switched off
 	attached  []attachment            // what has its fate
 
 	abilities sync.Mutex // one of Lose, Return, Freeze, Thaw, Kill, Revive at a time
@@ -65,7 +66,7 @@ func newCluster(l *Landscape, name string, role clusters.Role, plan address.Clus
 		Name: name, Dir: l.dir.Join("clusters", name), Address: plan.Node, Services: plan.Services,
 		Encrypted: atrest.Resources(role),
 	}
-	c.api = api{files: c.files, services: plan.Services, host: l.options.Hosted[name]}
+	c.api = api{files: c.files, services: plan.Services, Hosted: l.options.Hosted[name]}
 	return c
 }
 
@@ -116,7 +117,7 @@ func endpointsOf(name string, plan address.Cluster) []address.Endpoint {
 // serve starts etcd and the API server, and waits until the landscape's own users are served. Those of a hosted cluster
 // are the business of its host.
 func (c *Cluster) serve(ctx context.Context) error {
-	if err := c.launch(attachedTo(c)...); err != nil || c.api.host != "" {
+	if err := c.launch(attachedTo(c)...); err != nil || c.api.Host != "" {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
@@ -146,7 +147,7 @@ func (c *Cluster) settle(ctx context.Context, withNode bool) error {
 	if err == nil && withNode && slices.ContainsFunc(c.programs(), isNode) {
 		err = c.launch(NodeProgram)
 	}
-	if err == nil && c.api.host == "" {
+	if err == nil && c.api.Host == "" {
 		err = program.AwaitReady(ctx, observer, processesOf([]*Cluster{c}, servesAPI)...)
 	}
 	if err == nil {
@@ -165,13 +166,13 @@ func (c *Cluster) settle(ctx context.Context, withNode bool) error {
 // programs lists the programs in the order of start.
 func (c *Cluster) programs() []string {
 	all := attachedTo(c)
-	if c.api.host == "" && len(c.files.Members) == 0 {
+	if c.api.Host == "" && len(c.files.Members) == 0 {
 		all = append(all, etcdProgram)
 	}
-	if c.api.host == "" {
+	if c.api.Host == "" {
 		all = append(all, apiServerProgram, controllerManagerProgram, schedulerProgram)
 	}
-	if c.landscape.options.WithoutNodes {
+	if !c.hasNode() {
 		return all
 	}
 	return append(all, NodeProgram)

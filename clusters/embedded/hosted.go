@@ -24,14 +24,14 @@ type Access struct {
 type api struct {
 	files    program.Cluster
 	services netip.Prefix // of the cluster
-	host     string       // by which a shoot's is found; empty for its own
+	Hosted                // if it is a shoot's
 
 	mutex sync.Mutex
 	proxy *apiproxy.Proxy // to a shoot's, once it is there
 }
 
 // IsHosted says whether the API server of a cluster is a shoot's.
-func IsHosted(l *Landscape, cluster string) bool { return l.options.Hosted[cluster] != "" }
+func IsHosted(l *Landscape, cluster string) bool { return l.options.Hosted[cluster].Host != "" }
 
 // Attach gives a hosted cluster its API server, which must answer by its name, starts its node, and waits until the
 // cluster is ready. It is called once in the life of the cluster: wherever the shoot moves, the access stays.
@@ -50,13 +50,9 @@ func Attach(ctx context.Context, l *Landscape, cluster string, access Access) er
 }
 
 func (a *api) attach(l *Landscape, access Access) error {
-	proxy, err := apiproxy.Open(a.server().String(), a.host, l.resolve, l.options.Log)
-	if err != nil {
+	if err := a.open(l); err != nil {
 		return err
 	}
-	a.mutex.Lock()
-	a.proxy = proxy
-	a.mutex.Unlock()
 	if err := os.WriteFile(a.authority(), access.CA, 0o600); err != nil {
 		return fmt.Errorf("write the authority: %w", err)
 	}
@@ -73,11 +69,26 @@ func (a *api) attach(l *Landscape, access Access) error {
 	return nil
 }
 
+// open the way to a shoot's API server, unless its machines have it open.
+func (a *api) open(l *Landscape) error {
+	if a.OnMachines {
+		return nil
+	}
+	proxy, err := apiproxy.Open(a.server().String(), a.Host, l.resolve, l.options.Log)
+	if err != nil {
+		return err
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.proxy = proxy
+	return nil
+}
+
 // server is where the API server is reached. A shoot's is reached at the address of the Service default/kubernetes,
 // which its certificate names.
 func (a *api) server() netip.AddrPort {
 	address := a.files.Address
-	if a.host != "" {
+	if a.Host != "" {
 		address = a.services.Addr().Next()
 	}
 	return netip.AddrPortFrom(address, program.APIServerPort)
@@ -87,7 +98,7 @@ func (a *api) url() string { return "https://" + a.server().String() }
 
 // authority is the file of the certificate authority that vouches for the API server.
 func (a *api) authority() string {
-	if a.host != "" {
+	if a.Host != "" {
 		return a.files.PKI().Certificate("hosted-ca")
 	}
 	return a.files.PKI().Certificate(program.ClusterCA)

@@ -164,7 +164,7 @@ func (l *Landscape) writeFiles(ctx context.Context) (err error) {
 			continue
 		}
 		write := c.files.Write
-		if c.api.host != "" {
+		if c.api.Host != "" {
 			write = c.files.WriteNode
 		}
 		if err := write(); err != nil {
@@ -196,7 +196,7 @@ func (l *Landscape) run(ctx context.Context) error {
 	}
 	group, groupCtx = errgroup.WithContext(ctx)
 	for _, c := range l.clusters {
-		if c.api.host == "" {
+		if c.api.Host == "" {
 			group.Go(func() error { return c.settle(groupCtx, l.options.From == nil) })
 		}
 	}

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -15,15 +16,26 @@ import (
 
 // Containers lists what runs in the pods of the cluster now. What ends while it looks is left out.
 func (c *Cluster) Containers(context.Context) ([]process.Program, error) {
-	node := c.process(NodeProgram)
-	if node == nil || !node.Running() {
-		return nil, nil
-	}
-	found, err := process.ProgramsBelow(node.PID())
+	machines, err := machinesOf(c)
 	if err != nil {
-		return nil, fmt.Errorf("list the containers of cluster %q: %w", c.name, err)
+		return nil, err
 	}
-	return found, nil
+	var nodes []int
+	for _, m := range machines {
+		nodes = append(nodes, m.PID)
+	}
+	if node := c.process(NodeProgram); node != nil && node.Running() {
+		nodes = append(nodes, node.PID())
+	}
+	var all []process.Program
+	for _, node := range nodes {
+		found, err := process.ProgramsBelow(node)
+		if err != nil {
+			return nil, fmt.Errorf("list the containers of cluster %q: %w", c.name, err)
+		}
+		all = append(all, found...)
+	}
+	return all, nil
 }
 
 // Program finds the running process of a program of the cluster itself ("etcd", "kube-apiserver", …).
@@ -42,9 +54,18 @@ func (c *Cluster) Volumes(context.Context) ([]string, error) { return c.folders(
 // PodFolders are the names of the folders of pods, with their empty volumes: the UIDs of the pods.
 func (c *Cluster) PodFolders(context.Context) ([]string, error) { return c.folders("pods") }
 
-// folders below one of the cluster's own.
+// folders below one of the cluster's own, or of its machines.
 func (c *Cluster) folders(below string) ([]string, error) {
-	folders, err := filepath.Glob(filepath.Join(c.files.Dir, below, "*"))
+	machines, err := machinesOf(c)
+	roots := []string{c.files.Dir}
+	for _, m := range machines {
+		roots = append(roots, filepath.Join(m.disk, "var/lib/kubelet"))
+	}
+	var folders []string
+	for _, root := range roots {
+		found, globErr := filepath.Glob(filepath.Join(root, below, "*"))
+		folders, err = append(folders, found...), errors.Join(err, globErr)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list the %s of cluster %q: %w", below, c.name, err)
 	}

@@ -125,7 +125,7 @@ func (s *scenario) freeze() {
 			s.over = s.revision(s.T)
 		}
 		p := s.processes[name]
-		ids, err := p.Freeze()
+		ids, err := p.ID().Freeze()
 		must(s.T, err)
 		s.stopped[p] = ids
 	}
@@ -140,7 +140,7 @@ func (s *scenario) thaw(c *client) {
 			s.settled(c)
 		}
 		p := s.processes[name]
-		must(s.T, p.Thaw(s.stopped[p]))
+		must(s.T, p.ID().Thaw(s.stopped[p]))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -53,6 +54,7 @@ type change struct {
 type database struct {
 	clock     clock.Clock
 	bootDelay time.Duration
+	balancers netip.Prefix
 	faults    *faultbook.Book // those that are active, among them quotas
 	ledger    *ledger.File
 
@@ -69,7 +71,7 @@ func look[T any](d *database, reader func(*view) (T, error)) (T, error) {
 }
 
 func (d *database) view() *view {
-	return &view{state: d.state, now: d.clock.Now(), bootDelay: d.bootDelay}
+	return &view{state: d.state, now: d.clock.Now(), bootDelay: d.bootDelay, balancers: d.balancers}
 }
 
 // mutate is the only way to write: it decides on the state nobody else can change meanwhile, puts the entry on disk

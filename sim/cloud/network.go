@@ -4,7 +4,7 @@ import (
 	crand "crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"fmt"
+	"encoding/binary"
 	"math/big"
 	"net/netip"
 	"slices"
@@ -84,7 +84,7 @@ func routers() kind {
 			if _, err := find[api.Network](v.state, api.KindNetworks, r.NetworkID); err != nil {
 				return err
 			}
-			r.ExternalIP = externalIP(v)
+			r.ExternalIP = addressIn(v, forTests)
 			return nil
 		},
 	})
@@ -92,13 +92,16 @@ func routers() kind {
 	return k
 }
 
-// externalIP draws an address of the range set aside for documentation and tests (RFC 5737, RFC 2544) that no other
-// router or load balancer has.
-func externalIP(v *view) string {
+// forTests is the range set aside for tests of networks (RFC 2544).
+var forTests = netip.MustParsePrefix("198.18.0.0/15")
+
+// addressIn draws an address of a range of IPv4 that no other router or load balancer has.
+func addressIn(v *view, in netip.Prefix) string {
 	for {
-		n, _ := crand.Int(crand.Reader, big.NewInt(1<<17-2)) // the reader of crypto/rand never fails
-		offset := n.Int64() + 1
-		address := fmt.Sprintf("198.%d.%d.%d", 18+offset>>16, offset>>8&0xff, offset&0xff)
+		n, _ := crand.Int(crand.Reader, big.NewInt(1<<(32-in.Bits())-2)) // the reader of crypto/rand never fails
+		bytes := in.Masked().Addr().As4()
+		binary.BigEndian.PutUint32(bytes[:], binary.BigEndian.Uint32(bytes[:])+uint32(n.Int64())+1)
+		address := netip.AddrFrom4(bytes).String()
 		if !exists(v.state, api.KindRouters, func(r *api.Router) bool { return r.ExternalIP == address }) &&
 			!exists(v.state, api.KindLoadBalancers, func(l *api.LoadBalancer) bool {
 				return slices.Contains(l.Addresses, address)
@@ -153,7 +156,11 @@ func loadBalancers() kind {
 	return kindOf(api.KindLoadBalancers, "lb", rules[api.LoadBalancer]{
 		admit: func(v *view, l *api.LoadBalancer) error {
 			if len(l.Addresses) == 0 {
-				l.Addresses = []string{externalIP(v)}
+				in := v.balancers
+				if !in.IsValid() {
+					in = forTests
+				}
+				l.Addresses = []string{addressIn(v, in)}
 			}
 			return checkAddresses(l.Addresses)
 		},

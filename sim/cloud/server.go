@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -39,7 +40,9 @@ type Options struct {
 	Tokens    string        // the file that says whose a token is, see TokenFile
 	Restore   string        // a snapshot to start from; the folder must be new then
 	BootDelay time.Duration // 0 means DefaultBootDelay
-	Clock     clock.Clock   // nil means the real one
+	// Balancers are the addresses that load balancers get; the zero value for a range that is set aside for tests.
+	Balancers netip.Prefix
+	Clock     clock.Clock // nil means the real one
 	Log       logr.Logger
 }
 
@@ -56,7 +59,7 @@ type Server struct {
 
 // Open folds the ledger of the folder, which no other process may have open, and removes contents that no object has.
 func Open(ctx context.Context, options Options) (*Server, error) {
-	db := &database{clock: options.Clock, bootDelay: options.BootDelay, faults: faultbook.New(), state: newState()}
+	db := &database{clock: options.Clock, bootDelay: options.BootDelay, balancers: options.Balancers, faults: faultbook.New(), state: newState()}
 	db.clock = cmp.Or[clock.Clock](db.clock, clock.RealClock{})
 	db.bootDelay = cmp.Or(db.bootDelay, DefaultBootDelay)
 	s := &Server{options: options, log: options.Log, db: db, metrics: newMetrics()}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -194,6 +195,7 @@ type view struct {
 	*state
 	now       time.Time
 	bootDelay time.Duration
+	balancers netip.Prefix // the addresses of load balancers; the zero value for those that lead nowhere
 }
 
 // replace is the change that puts a row where there may be one, and keeps the time when the first was created.

@@ -30,6 +30,8 @@ type Hosted struct {
 	// Born is the seed on which the shoot is created, Host the one that has it when the landscape is ready. They differ
 	// for one member of each ring: a ring has no beginning, and is closed by moving its first member.
 	Born, Host string
+	// Shoot as it is on its host. Its workers are the nodes of the seed; without any the node belongs to the landscape.
+	Shoot Shoot
 }
 
 // HostedSeeds are the seeds that are shoots, in the order in which they can be made. Seeds whose host is never there
@@ -52,7 +54,7 @@ func (l Landscape) HostedSeeds() []Hosted {
 	add := func(ready func(seed string) bool, born func(seed string) string) bool {
 		for _, seed := range l.Seeds {
 			if host, hosted := hosts[seed.Name]; hosted && !slices.Contains(there, seed.Name) && ready(seed.Name) {
-				all = append(all, Hosted{Name: seed.Name, Born: born(seed.Name), Host: host})
+				all = append(all, Hosted{Name: seed.Name, Born: born(seed.Name), Host: host, Shoot: l.hostedShoot(seed)})
 				there = append(there, seed.Name)
 				return true
 			}
@@ -91,11 +93,25 @@ func (l Landscape) HostOf(seed string) string {
 // IsHosted says whether a seed, or a shoot, is one that is both.
 func (l Landscape) IsHosted(name string) bool { return l.HostOf(name) != "" }
 
+// OnMachines says whether the nodes of a seed are machines of its shoot.
+func (l Landscape) OnMachines(seed string) bool {
+	shoot, there := l.Shoot(seed)
+	return there && l.IsHosted(seed) && shoot.Workers > 0
+}
+
 // AddHosted adds the shoots that are seeds, except those that are there.
 func (l *Landscape) AddHosted() {
 	for _, hosted := range l.HostedSeeds() {
 		if _, there := l.Shoot(hosted.Name); !there {
-			l.Shoots = append(l.Shoots, Shoot{Name: hosted.Name, Seed: hosted.Host, Purpose: Infrastructure})
+			l.Shoots = append(l.Shoots, hosted.Shoot)
 		}
 	}
+}
+
+// hostedShoot is the shoot of a seed, which need not be named.
+func (l Landscape) hostedShoot(seed Seed) Shoot {
+	if given, there := l.Shoot(seed.Name); there {
+		return given
+	}
+	return Shoot{Name: seed.Name, Seed: seed.HostedBy, Purpose: Infrastructure}
 }

@@ -17,6 +17,12 @@ func hosted(seedsAndHosts ...string) landscape.Landscape {
 	return l
 }
 
+// hostedBy is a seed, and its shoot that nobody has named.
+func hostedBy(name, born, host string) landscape.Hosted {
+	return landscape.Hosted{Name: name, Born: born, Host: host,
+		Shoot: landscape.Shoot{Name: name, Seed: host, Purpose: landscape.Infrastructure}}
+}
+
 // A seed is made when its host is there. A ring begins on the first seed without a host, and is closed by one move.
 func TestHostedSeeds_EachIsMadeOnASeedThatIsThere(t *testing.T) {
 	t.Parallel()
@@ -26,14 +32,14 @@ func TestHostedSeeds_EachIsMadeOnASeedThatIsThere(t *testing.T) {
 	}{
 		"none": {hosted("a", "", "b", ""), nil},
 		"one on another, the host named later": {hosted("m", "n", "n", "first", "first", ""),
-			[]landscape.Hosted{{"n", "first", "first"}, {"m", "n", "n"}}},
+			[]landscape.Hosted{hostedBy("n", "first", "first"), hostedBy("m", "n", "n")}},
 		"a ring": {hosted("first", "", "a", "c", "b", "a", "c", "b"),
-			[]landscape.Hosted{{"a", "first", "c"}, {"b", "a", "a"}, {"c", "b", "b"}}},
+			[]landscape.Hosted{hostedBy("a", "first", "c"), hostedBy("b", "a", "a"), hostedBy("c", "b", "b")}},
 		"a ring, and a seed on it that is named before": {hosted("x", "b", "first", "", "a", "c", "b", "a", "c", "b"),
-			[]landscape.Hosted{{"a", "first", "c"}, {"b", "a", "a"}, {"x", "b", "b"}, {"c", "b", "b"}}},
+			[]landscape.Hosted{hostedBy("a", "first", "c"), hostedBy("b", "a", "a"), hostedBy("x", "b", "b"), hostedBy("c", "b", "b")}},
 		"a ring without a beginning":    {hosted("a", "c", "b", "a", "c", "b"), nil},
 		"a host that does not exist":    {hosted("first", "", "a", "nowhere"), nil},
-		"a seed that would host itself": {hosted("first", "", "a", "a"), []landscape.Hosted{{"a", "first", "a"}}},
+		"a seed that would host itself": {hosted("first", "", "a", "a"), []landscape.Hosted{hostedBy("a", "first", "a")}},
 	} {
 		if diff := cmp.Diff(c.want, c.seeds.HostedSeeds()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

@@ -80,7 +80,10 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.runner = process.NewRunner()
 	changed := make(chan struct{}, 1)
 	var follower sync.WaitGroup
-	follower.Go(func() { a.follow(ctx, changed) })
+	follower.Go(func() { a.follow(ctx, cloud.KindMachines, changed) })
+	if len(a.options.Real.Networks) > 0 {
+		follower.Go(func() { a.follow(ctx, cloud.KindVolumes, changed) })
+	}
 	for ctx.Err() == nil {
 		next, err := a.look(ctx)
 		a.fail(ctx, err)
@@ -120,9 +123,9 @@ func (a *Agent) fail(ctx context.Context, err error) {
 	}
 }
 
-// follow signals when the cloud has recorded a change of a machine.
-func (a *Agent) follow(ctx context.Context, changed chan<- struct{}) {
-	query := cloud.LedgerQuery{Kind: cloud.KindMachines}
+// follow signals when the cloud has recorded a change of a machine or a volume, as the kind says.
+func (a *Agent) follow(ctx context.Context, kind string, changed chan<- struct{}) {
+	query := cloud.LedgerQuery{Kind: kind}
 	for ctx.Err() == nil {
 		for entry, err := range a.options.Cloud.FollowLedger(ctx, query) {
 			if err != nil {
@@ -168,7 +171,7 @@ func (a *Agent) look(ctx context.Context) (time.Duration, error) {
 		}
 		byShoot[booted.data.Shoot][m.ID] = booted
 	}
-	errs = append(errs, a.bury(listed))
+	errs = append(errs, a.bury(listed), a.attachVolumes(ctx))
 	for _, ended := range a.assign(ctx, byShoot) {
 		<-ended.done // or the next kwok of this shoot would meet the last one
 	}

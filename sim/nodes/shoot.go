@@ -137,12 +137,13 @@ func (s *shoot) round(ctx context.Context) error {
 		s.agents = agents // what is not known anew stays as it was: no kubelet goes back
 	}
 	errs := []error{err, s.detach(ctx, machines, nodes)}
-	for _, m := range machines {
+	on := slices.DeleteFunc(slices.Clone(machines), func(m *machine) bool { return m.isOff(s.options.RootDir) })
+	for _, m := range on {
 		if err := s.ensure(ctx, m, nodes); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	errs = append(errs, s.registerDrivers(ctx, machines, nodes), s.renewAgents(ctx, machines, nodes))
+	errs = append(errs, s.registerDrivers(ctx, on, nodes), s.renewAgents(ctx, on, nodes))
 	leases, err := s.listLeases(ctx)
 	if err != nil {
 		return errors.Join(append(errs, err)...)
@@ -166,7 +167,7 @@ func keepReal(s *shoot, machines []*machine) error {
 	for _, m := range machines {
 		if m.isReal() && m.State == cloud.MachineRunning {
 			running = append(running, real.Machine{ID: m.ID, Node: m.nodeName(), Address: m.PrivateIP, Boot: m.bootID(),
-				Disk: filepath.Join(s.options.RootDir, m.ID), ClientCA: m.data.KubeletClientCA})
+				Disk: filepath.Join(s.options.RootDir, m.ID), Off: m.isOff(s.options.RootDir), ClientCA: m.data.KubeletClientCA})
 		}
 	}
 	kubeconfig, err := clientcmd.Write(s.using.kubeconfig())

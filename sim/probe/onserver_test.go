@@ -55,7 +55,7 @@ func TestWhatIsWatchedOnARealServer(t *testing.T) {
 	must(nil, c.CoreV1().Nodes().Delete(ctx, "n", metav1.DeleteOptions{}))
 	worldtest.Until(t, sawNode(j, func(n timeline.NodeSeen) bool { return n.Name == "n" && n.Gone }))
 
-	if _, err := server.APIServer.Freeze(); err != nil {
+	if _, err := server.APIServer.ID().Freeze(); err != nil {
 		t.Fatal(err)
 	}
 	for noticed := time.After(time.Minute); ; {

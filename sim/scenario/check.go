@@ -181,7 +181,8 @@ func checkTolerable(path *field.Path, l landscape.Landscape) field.ErrorList {
 func checkShoots(path *field.Path, l landscape.Landscape) field.ErrorList {
 	path = path.Child("shoots")
 	errs := tooMany(path, len(l.Shoots), maxShoots)
-	if real := l.RealNodes(); len(real) > 0 && len(real) > maxSeeds-len(l.Seeds) {
+	// The nodes of a seed have the addresses of the seed.
+	if real := slices.DeleteFunc(l.RealNodes(), l.IsHosted); len(real) > 0 && len(real) > maxSeeds-len(l.Seeds) {
 		errs = append(errs, field.Invalid(path, len(real), fmt.Sprintf("have real nodes: a landscape has addresses for %d, "+
 			"seeds and shoots with real nodes together", maxSeeds)))
 	}
@@ -212,7 +213,8 @@ func checkHosted(path *field.Path, shoot landscape.Shoot, l landscape.Landscape)
 	}{
 		{"seed", shoot.Seed, shoot.Seed == l.HostOf(shoot.Name), "must be the hostedBy of the seed of this name"},
 		{"purpose", string(shoot.Purpose), shoot.Purpose == landscape.Infrastructure, "must be infrastructure: it is a seed"},
-		{"workers", shoot.Workers, shoot.Workers == 0, "must be left out: the nodes of a seed belong to its cluster"},
+		{"workers", shoot.Workers, shoot.Workers == 0 || shoot.Nodes == landscape.RealNodes,
+			"must be left out, or the nodes be real: they run the pods of a seed"},
 		{"hibernated", shoot.Hibernated, !shoot.Hibernated, "must be left out: a seed does not sleep"},
 	} {
 		if !rule.fine {

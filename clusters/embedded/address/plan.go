@@ -90,6 +90,9 @@ func (s Slot) Cloud() netip.AddrPort { return netip.AddrPortFrom(s.addr(0, 0, 2)
 // DNS is where the simulated cloud answers DNS, over UDP and TCP.
 func (s Slot) DNS() netip.AddrPort { return netip.AddrPortFrom(s.addr(0, 0, 3), 5353) }
 
+// Balancers are the addresses of the cloud's load balancers.
+func (s Slot) Balancers() netip.Prefix { return netip.PrefixFrom(s.addr(0, 128, 0), 17) }
+
 // metricsPort is that of the programs beside the clusters, as of those in pods.
 const metricsPort = 9100
 

@@ -194,7 +194,7 @@ func TestStop(t *testing.T) {
 			p := start(t, test.script)
 			awaitLog(t, p, "ready")
 			if test.freeze {
-				if _, err := p.Freeze(); err != nil {
+				if _, err := p.ID().Freeze(); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -220,7 +220,7 @@ func TestFreeze_ProcessWithChildren_StopsTheWholeTree(t *testing.T) {
 	t.Parallel()
 	p := start(t, `sh -c 'echo grandchild; while :; do sleep 0.01; done' & echo child; wait`)
 	awaitLog(t, p, "grandchild")
-	frozen, err := p.Freeze()
+	frozen, err := p.ID().Freeze()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestFreeze_ProcessWithChildren_StopsTheWholeTree(t *testing.T) {
 			t.Errorf("process %d is in state %q after Freeze, want T", id.PID, got)
 		}
 	}
-	if err := p.Thaw(frozen); err != nil {
+	if err := p.ID().Thaw(frozen); err != nil {
 		t.Fatal(err)
 	}
 	if got := state(t, p.PID()); got == "T" {
@@ -255,8 +255,8 @@ func TestFreeze_ChildrenThatAreJustBorn_StopToo(t *testing.T) {
 	p := start(t, `sh -c 'echo grandchild; while kill -0 $PPID; do /bin/true; done' & echo child; wait`)
 	awaitLog(t, p, "grandchild")
 	for range 100 {
-		frozen, err := p.Freeze()
-		if err := errors.Join(err, p.Thaw(frozen)); err != nil {
+		frozen, err := p.ID().Freeze()
+		if err := errors.Join(err, p.ID().Thaw(frozen)); err != nil {
 			t.Error(err)
 			break
 		}

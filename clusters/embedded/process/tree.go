@@ -54,16 +54,16 @@ const freezeRounds = 10
 // Freeze stops a process and everything below it. Parents are stopped before their children, and it looks again until
 // no child is new, so that none is missed. It returns those below that it has stopped, for Thaw, also together with an
 // error. Processes that have ended already are not among them.
-func (p *Process) Freeze() ([]ID, error) {
-	if err := p.Signal(syscall.SIGSTOP); err != nil {
+func (id ID) Freeze() ([]ID, error) {
+	if err := id.Signal(syscall.SIGSTOP); err != nil {
 		return nil, err
 	}
-	if err := p.ID().awaitStopped(); err != nil {
+	if err := id.awaitStopped(); err != nil {
 		return nil, err
 	}
 	var stopped []ID
 	for range freezeRounds {
-		below, err := Descendants(p.PID())
+		below, err := Descendants(id.PID)
 		if err != nil {
 			return stopped, err
 		}
@@ -72,18 +72,18 @@ func (p *Process) Freeze() ([]ID, error) {
 			return slices.DeleteFunc(stopped, func(id ID) bool { return !id.Alive() }), nil
 		}
 		stopped = append(stopped, fresh...) // before the signals, so that after an error Thaw continues those that got one
-		for _, id := range fresh {
+		for _, child := range fresh {
 			// A parent in vfork stops when its child has begun another program, which it cannot once it has stopped.
-			err := id.Signal(syscall.SIGSTOP)
+			err := child.Signal(syscall.SIGSTOP)
 			if err == nil {
-				err = id.awaitStopped()
+				err = child.awaitStopped()
 			}
 			if err != nil {
 				return stopped, err
 			}
 		}
 	}
-	return stopped, fmt.Errorf("freeze process %q: it kept getting children", p.Name())
+	return stopped, fmt.Errorf("freeze process %d: it kept getting children", id.PID)
 }
 
 // stopTimeout bounds how long a process may take to stop after SIGSTOP. It stops when it next runs.
@@ -104,10 +104,10 @@ func (id ID) awaitStopped() error {
 }
 
 // Thaw continues a process and those that Freeze has stopped below it, children first.
-func (p *Process) Thaw(stopped []ID) error {
+func (id ID) Thaw(stopped []ID) error {
 	var errs []error
-	for _, id := range slices.Backward(stopped) {
-		errs = append(errs, id.Signal(syscall.SIGCONT))
+	for _, below := range slices.Backward(stopped) {
+		errs = append(errs, below.Signal(syscall.SIGCONT))
 	}
-	return errors.Join(append(errs, p.Signal(syscall.SIGCONT))...)
+	return errors.Join(append(errs, id.Signal(syscall.SIGCONT))...)
 }

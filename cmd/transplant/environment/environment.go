@@ -131,7 +131,7 @@ func (s *Environment) Configure(options *embedded.Options) {
 		}
 		return extras, err
 	}
-	options.Hosted, options.RealNodes = hostedNames(s.Hosted), s.RealNodes.Count()
+	options.Hosted, options.RealNodes = hostedClusters(s.Hosted), s.RealNodes.Slices()
 	options.GardenMembers = s.Garden.Members
 	options.Images = embeddedImages(s.Extensions)
 	s.portHolders = address.PortHolders
@@ -204,6 +204,7 @@ func (s *Environment) companions(l Landscape) ([]clusters.Companion, error) {
 		Reads: []string{certificate, key, tokens}, Writes: []string{folder},
 		ReadyURL: "https://" + addresses.API + "/healthz",
 	}
+	cloud.Args = append(cloud.Args, s.RealNodes.CloudFlags(l)...)
 	if s.Buckets != nil && s.Buckets.URL != "" {
 		store, err := s.Buckets.of(l.Dir().Name)
 		if err != nil {

@@ -26,13 +26,13 @@ import (
 	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
-// hostedNames are the public names of the API servers of the seeds that are shoots, by seed.
-func hostedNames(all []landscape.Hosted) map[string]string {
-	names := map[string]string{}
+// hostedClusters are the clusters of the seeds that are shoots, by seed.
+func hostedClusters(all []landscape.Hosted) map[string]embedded.Hosted {
+	clusters := map[string]embedded.Hosted{}
 	for _, hosted := range all {
-		names[hosted.Name] = HostsOf(hosted.Name)[0]
+		clusters[hosted.Name] = embedded.Hosted{Host: HostsOf(hosted.Name)[0], OnMachines: hosted.Shoot.Workers > 0}
 	}
-	return names
+	return clusters
 }
 
 // IsHosted says whether a seed is a shoot.
@@ -98,10 +98,11 @@ func (h hosting) make(ctx context.Context, hosted landscape.Hosted) error {
 
 // shoot of a seed. Its Services have the addresses of the seed's cluster.
 func (h hosting) shoot(hosted landscape.Hosted) (*gardencorev1beta1.Shoot, error) {
-	shoot, err := h.ShootManifest(landscape.Shoot{Name: hosted.Name, Seed: hosted.Born,
-		Purpose: landscape.Infrastructure})
-	if err != nil {
-		return nil, err
+	wanted := hosted.Shoot
+	wanted.Seed = hosted.Born
+	shoot, err := h.ShootManifest(wanted)
+	if err != nil || wanted.Workers > 0 { // nodes bring the addresses of the cluster along
+		return shoot, err
 	}
 	_, services, err := h.on.Networks(hosted.Name)
 	shoot.Spec.Networking = &gardencorev1beta1.Networking{Services: ptr.To(services)}

@@ -150,7 +150,7 @@ func TestScenarios_ShootsAndPatches_AreAccepted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := &Environment{RealNodes: realnodes.Of(s.Spec.Landscape.RealNodes())}
+		e := &Environment{RealNodes: realnodes.Of(s.Spec.Landscape)}
 		if err := e.RealNodes.Plan(0); err != nil {
 			t.Fatal(err)
 		}

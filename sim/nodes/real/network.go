@@ -28,10 +28,11 @@ import (
 // of them are addresses of this machine, so that one forwarder does what kube-proxy does on each node, and one proxy
 // what apiserver-proxy does. They live on when a node dies.
 type network struct {
-	plan    address.Cluster
-	resolve forward.ResolveFunc
-	clock   clock.Clock
-	log     logr.Logger
+	plan      address.Cluster
+	balancers netip.Prefix
+	resolve   forward.ResolveFunc
+	clock     clock.Clock
+	log       logr.Logger
 
 	proxy *apiproxy.Proxy
 	using Access
@@ -83,6 +84,7 @@ func (n *network) forward(client kubernetes.Interface) error {
 	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	forwarder := &service.Forwarder{
 		Client: client, Services: services.Lister(), Pods: pods.Lister(), ServiceAddresses: n.plan.Services,
+		Balanced:  n.balancers,
 		APIServer: apiServerIn(n.plan).String(), Log: n.log.WithName("service"), Clock: n.clock,
 		Recorder: events.NewRecorder(clientgoscheme.Scheme, corev1.EventSource{Component: "kube-proxy"}),
 	}

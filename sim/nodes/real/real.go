@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -29,6 +30,9 @@ type Options struct {
 	Executable string                     // transplant, which nodes run
 	Images     []string                   // NAME=DIR, as the flag --image of a process node
 
+	// LoadBalancers are the addresses that load balancers of the cloud have. Those of the shoots' Services lead to pods.
+	LoadBalancers netip.Prefix
+
 	dnsServer string
 }
 
@@ -37,6 +41,8 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 	o.Networks = networks{}
 	set.Var(networks(o.Networks), "pods-run", "technical id of a shoot whose nodes run pods, and the /16 of 127.0.0.0/8 "+
 		"for its nodes, pods and Services; may be repeated")
+	set.TextVar(&o.LoadBalancers, "load-balancers", o.LoadBalancers, "range of the addresses of the cloud's load "+
+		"balancers, in 127.0.0.0/8; those of nodes that run pods lead to these")
 	set.StringVar(&o.dnsServer, "dns-server", "", "HOST:PORT of the DNS server by which nodes that run pods find gateways")
 	set.StringArrayVar(&o.Images, "image", nil,
 		"an image for nodes that run pods, and the folder of its programs, as NAME=DIR; may be repeated")
@@ -82,6 +88,7 @@ type Machine struct {
 	Address string
 	Boot    string // differs after each boot
 	Disk    string // the folder that stands for it
+	Off     bool   // it has no power, and runs nothing
 	// ClientCA vouches for those who may use the kubelet's API.
 	ClientCA []byte
 }
@@ -106,7 +113,7 @@ func NewShoot(name string, o Options, runner *process.Runner, logs string, clock
 	}
 	return &Shoot{
 		kubelets: kubelets{options: o, plan: plan, runner: runner, shoot: name, logs: logs, running: map[string]*kubelet{}},
-		network:  network{plan: plan, resolve: o.Resolve, clock: clock, log: log},
+		network:  network{plan: plan, balancers: o.LoadBalancers, resolve: o.Resolve, clock: clock, log: log},
 	}
 }
 
@@ -116,7 +123,8 @@ func (s *Shoot) Keep(machines []Machine, access Access) error {
 	if len(machines) == 0 {
 		return s.Stop()
 	}
-	return errors.Join(s.network.keep(access), s.kubelets.keep(machines, access))
+	on := slices.DeleteFunc(slices.Clone(machines), func(m Machine) bool { return m.Off })
+	return errors.Join(s.network.keep(access), s.kubelets.keep(on, access))
 }
 
 // Stop ends everything at once, as machines end that lose their power.

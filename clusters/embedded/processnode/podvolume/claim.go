@@ -2,12 +2,17 @@ package podvolume
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
 )
+
+// Devices is where a machine has the volumes of the cloud that are attached to it, by their ids.
+const Devices = "/dev/disk/by-id"
 
 // claim finds the folder behind a claim. A claim that is not bound yet is an error, and worth another look.
 func (s *Set) claim(ctx context.Context, pod *corev1.Pod, name string, group *int64) (string, error) {
@@ -29,6 +34,11 @@ func (s *Set) claim(ctx context.Context, pod *corev1.Pod, name string, group *in
 	case volume.Spec.Local != nil:
 		path = filepath.Join(s.Machine, volume.Spec.Local.Path)
 		_, err = os.Stat(path)
+	case volume.Spec.CSI != nil && s.Machine != "":
+		path, err = filepath.EvalSymlinks(filepath.Join(s.Machine, Devices, volume.Spec.CSI.VolumeHandle))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("persistentvolume %q is not attached to this machine", volume.Name)
+		}
 	default:
 		err = fmt.Errorf("persistentvolume %q is of a kind that this node does not have", volume.Name)
 	}

@@ -31,6 +31,8 @@ type Forwarder struct {
 	Services      listers.ServiceLister
 	Pods          listers.PodLister // those that it reaches: of this node, or of all nodes
 	LoadBalancers *address.Pool     // nil if others balance load
+	// Balanced is the range of the addresses that others give to load balancers; the zero value where LoadBalancers does.
+	Balanced netip.Prefix
 	// ServiceAddresses are the range of the cluster's services; addresses beyond it and the load balancers' are not ours.
 	ServiceAddresses netip.Prefix
 	Node             netip.Addr // for node ports; the zero value opens none

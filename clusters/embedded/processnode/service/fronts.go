@@ -63,15 +63,20 @@ func (f *Forwarder) fronts(service *corev1.Service, port *corev1.ServicePort) []
 	for _, ip := range service.Spec.ClusterIPs {
 		add(ip, f.ServiceAddresses.Contains) // "None" is no address
 	}
-	if f.LoadBalancers != nil && service.Spec.Type == corev1.ServiceTypeLoadBalancer {
+	if service.Spec.Type == corev1.ServiceTypeLoadBalancer {
 		for _, ingress := range service.Status.LoadBalancer.Ingress {
-			add(ingress.IP, f.LoadBalancers.Contains)
+			add(ingress.IP, f.balances)
 		}
 	}
 	if port.NodePort != 0 && f.Node.IsValid() {
 		fronts = append(fronts, netip.AddrPortFrom(f.Node, uint16(port.NodePort)))
 	}
 	return fronts
+}
+
+// balances says whether an address of a load balancer is one to listen on.
+func (f *Forwarder) balances(ip netip.Addr) bool {
+	return f.Balanced.Contains(ip) || f.LoadBalancers != nil && f.LoadBalancers.Contains(ip)
 }
 
 // backendsOf are the addresses of the pods for one port of the service, in a steady order.

@@ -85,7 +85,7 @@ func newEnvironment(request run.Request) *environment.Environment {
 	s.Regions = map[string]string{}
 	s.Taints, s.Tolerable = map[string][]landscape.Taint{}, request.Landscape.Tolerable
 	s.Extensions, s.Hosted = request.Landscape.Extensions, request.Landscape.HostedSeeds()
-	s.RealNodes = realnodes.Of(request.Landscape.RealNodes())
+	s.RealNodes = realnodes.Of(request.Landscape)
 	s.Garden = request.Landscape.Garden
 	for _, seed := range request.Landscape.Seeds {
 		s.Regions[seed.Name], s.Taints[seed.Name] = seed.Region, seed.Taints

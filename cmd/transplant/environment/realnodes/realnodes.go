@@ -12,16 +12,26 @@ import (
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
+	"github.com/transplant-sim/transplant/sim/landscape"
 )
 
 // Shoots are those of a landscape whose nodes run pods.
 type Shoots struct {
-	names    []string
-	networks map[string]address.Cluster // once they have addresses
+	names    []string       // in the order in which they get addresses
+	seeds    map[string]int // those that are seeds, with their places among the seeds
+	networks map[string]address.Cluster
 }
 
-// Of makes them, in the order in which they get addresses.
-func Of(names []string) *Shoots { return &Shoots{names: names, networks: map[string]address.Cluster{}} }
+// Of a landscape.
+func Of(l landscape.Landscape) *Shoots {
+	s := &Shoots{names: l.RealNodes(), seeds: map[string]int{}, networks: map[string]address.Cluster{}}
+	for n, seed := range l.SeedNames() {
+		if l.OnMachines(seed) {
+			s.seeds[seed] = n
+		}
+	}
+	return s
+}
 
 // Count is how many there are.
 func (s *Shoots) Count() int {
@@ -29,6 +39,23 @@ func (s *Shoots) Count() int {
 		return 0
 	}
 	return len(s.names)
+}
+
+// Slices is how many slices of addresses they need. Seeds have theirs.
+func (s *Shoots) Slices() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.names) - len(s.seeds)
+}
+
+// CloudFlags are those by which load balancers get addresses that lead to the nodes.
+func (s *Shoots) CloudFlags(l any) []string {
+	on, can := l.(*embedded.Landscape)
+	if s.Count() == 0 || !can {
+		return nil
+	}
+	return []string{"--load-balancers=" + on.Slot().Balancers().String()}
 }
 
 // Flags are those by which the process of the machines runs their pods. They ask a DNS server for names. Shoots are
@@ -41,7 +68,7 @@ func (s *Shoots) Flags(l any, dnsServer string, technicalID func(shoot string) s
 	if !can {
 		return nil, fmt.Errorf("run pods on the nodes of shoots %v: only the backend embedded does", s.names)
 	}
-	flags := []string{"--dns-server=" + dnsServer}
+	flags := append(s.CloudFlags(l), "--dns-server="+dnsServer)
 	for _, image := range embedded.ImageFolders(on) {
 		flags = append(flags, "--image="+image)
 	}
@@ -56,8 +83,15 @@ func (s *Shoots) Flags(l any, dnsServer string, technicalID func(shoot string) s
 
 // Plan gives the shoots addresses of a landscape.
 func (s *Shoots) Plan(slot address.Slot) (err error) {
-	for n, shoot := range s.names {
-		if s.networks[shoot], err = slot.Nodes(n); err != nil {
+	own := 0
+	for _, shoot := range s.names {
+		if seed, is := s.seeds[shoot]; is {
+			s.networks[shoot], err = slot.Cluster(1 + seed) // the first one is the garden's
+		} else {
+			s.networks[shoot], err = slot.Nodes(own)
+			own++
+		}
+		if err != nil {
 			return err
 		}
 	}
