@@ -18,9 +18,9 @@ import (
 
 // Tags of what a shoot has in the cloud. The first is what the Infrastructure extension finds it by.
 const (
-	tagShoot = "transplant.dev/shoot"
+	TagShoot = "transplant.dev/shoot"
 	tagEpoch = "transplant.dev/epoch"
-	tagFor   = "transplant.dev/for" // the object of the shoot, for people
+	TagFor   = "transplant.dev/for" // the object of the shoot, for people
 	tagName  = "transplant.dev/name"
 )
 
@@ -44,7 +44,7 @@ type Account struct {
 // own makes a mutating call and adds the shoot's tags to what it makes.
 func (a Account) own(ctx context.Context, call func(ctx context.Context, tags map[string]string) error) error {
 	return a.Owner.Own(ctx, func(ctx context.Context, epoch int64) error {
-		return call(ctx, map[string]string{tagShoot: a.Shoot, tagEpoch: fmt.Sprint(epoch)})
+		return call(ctx, map[string]string{TagShoot: a.Shoot, tagEpoch: fmt.Sprint(epoch)})
 	})
 }
 

@@ -57,7 +57,7 @@ func (r *Services) Reconcile(ctx context.Context, request reconcile.Request) (re
 
 func (r *Services) balancers(ctx context.Context, s *corev1.Service) ([]cloud.LoadBalancer, error) {
 	found, err := r.Cloud.LoadBalancers().List(r.scoped(ctx),
-		cloud.Filter{Name: balancerName(s), Tags: map[string]string{tagShoot: r.Account.Shoot}})
+		cloud.Filter{Name: balancerName(s), Tags: map[string]string{TagShoot: r.Account.Shoot}})
 	if err != nil {
 		return nil, fmt.Errorf("look for the load balancer: %w", err)
 	}
@@ -93,7 +93,7 @@ func (r *Services) ensure(ctx context.Context, s *corev1.Service) error {
 
 func (r *Services) create(ctx context.Context, s *corev1.Service, ports []int32) (made *cloud.LoadBalancer, err error) {
 	err = r.own(ctx, func(ctx context.Context, tags map[string]string) error {
-		tags[tagFor] = "Service " + s.Namespace + "/" + s.Name
+		tags[TagFor] = "Service " + s.Namespace + "/" + s.Name
 		wanted := &cloud.LoadBalancer{Name: balancerName(s), Ports: ports, Tags: tags}
 		made, err = r.Cloud.LoadBalancers().Create(ctx, wanted, cloud.ClientToken("service-"+string(s.UID)))
 		return err

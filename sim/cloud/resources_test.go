@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -181,6 +182,27 @@ func TestUpdate(t *testing.T) {
 	}
 	_, err = client.LoadBalancers().Get(ctx, lb.ID)
 	wantCode(t, err, api.CodeNotFound)
+}
+
+// A load balancer gets an address that leads somewhere where the landscape has such addresses.
+func TestLoadBalancer_WithoutAnAddress_GetsOneOfTheRange(t *testing.T) {
+	t.Parallel()
+	for _, given := range []string{"", "127.16.255.252/30"} {
+		options, want := Options{}, forTests
+		if given != "" {
+			options.Balancers = netip.MustParsePrefix(given)
+			want = options.Balancers
+		}
+		client, seen := start(t, options).as(t, "extensions-a"), map[netip.Addr]bool{}
+		for range 2 { // as many as the small range has
+			made := must(client.LoadBalancers().Create(t.Context(), &api.LoadBalancer{}))(t)
+			address := netip.MustParseAddr(made.Addresses[0])
+			if !want.Contains(address) || seen[address] {
+				t.Errorf("got %s of %s, taken: %t", address, want, seen[address])
+			}
+			seen[address] = true
+		}
+	}
 }
 
 func TestMachineLife(t *testing.T) {

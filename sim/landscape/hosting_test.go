@@ -53,6 +53,9 @@ func TestAddHosted_AddsWhatIsMissing(t *testing.T) {
 	l := hosted("first", "", "a", "first", "b", "a")
 	given := landscape.Shoot{Name: "b", Seed: "a", Purpose: landscape.Infrastructure, Objects: 7}
 	l.Shoots = []landscape.Shoot{given}
+	if all := l.HostedSeeds(); len(all) != 2 || all[1].Shoot != given {
+		t.Errorf("the shoot that is given is lost: %+v", all)
+	}
 	l.AddHosted()
 	l.AddHosted() // a file is read once more before it runs
 	want := []landscape.Shoot{given, {Name: "a", Seed: "first", Purpose: landscape.Infrastructure}}
@@ -61,6 +64,11 @@ func TestAddHosted_AddsWhatIsMissing(t *testing.T) {
 	}
 	if l.IsHosted("first") || !l.IsHosted("b") || l.HostOf("b") != "a" || l.HostOf("nobody") != "" {
 		t.Error("who hosts whom is wrong")
+	}
+	l.Shoots[0].Workers = 1
+	l.Shoots = append(l.Shoots, landscape.Shoot{Name: "alpha", Seed: "first", Workers: 1})
+	if !l.OnMachines("b") || l.OnMachines("a") || l.OnMachines("first") || l.OnMachines("alpha") {
+		t.Error("whose nodes are machines is wrong")
 	}
 }
 

@@ -235,6 +235,10 @@ func TestNoOrphans(t *testing.T) {
 		}
 		return of("cloud", timeline.InventorySeen{When: when, Items: items})
 	}
+	itself := of("", timeline.LandscapeReady{Seeds: []string{"alpha"}})
+	ofItself := func(when string, items ...timeline.Item) timeline.Event {
+		return of("alpha", timeline.InventorySeen{When: when, Items: append(builtIn(), items...)})
+	}
 	folder := timeline.Item{Class: "folder", Namespace: "pods", Name: "x", Owner: "x"}
 	atRest := history(ready, inventory("before", kubeSystem), inventory("after", kubeSystem))
 	onTheWay := seen(shoot("b", "a", "Migrate", "Succeeded"))
@@ -312,6 +316,11 @@ func TestNoOrphans(t *testing.T) {
 				steady(0), onB, inventory("after", kubeSystem, item("secrets", "garden", "x"), item("vaults.acme.io", "", "y"))),
 			lacks: "group acme.io/v1 on a before the scenario",
 		},
+		"a node of a seed that is the shoot": {events: history(itself, ofItself("before"), steady(0), onB,
+			ofItself("after", item("nodes", "", id+"-x", id)))},
+		"what nobody has, on a seed that is the shoot": {events: history(itself, ofItself("before"), steady(0), onB,
+			ofItself("after", item("nodes", "", id+"-x", id), item("secrets", "garden", "left"))),
+			want: "secrets garden/left is left on alpha"},
 		"backups in one bucket": {events: append(slices.Clone(atRest), inCloud("before"), steady(0), onB,
 			inCloud("after", "one"))},
 		"backups in two buckets": {events: history(append(slices.Clone(atRest), inCloud("before"), steady(0), onB,

@@ -205,11 +205,12 @@ func (p place) isOfExtension(item timeline.Item) bool {
 		!slices.ContainsFunc(item.Managers, isSeedWriter)
 }
 
-// holds says whether the shoot with this technical id belongs here. One whose state nobody has seen may do so.
+// holds says whether the shoot with this technical id belongs here. One whose state nobody has seen may do so. What is
+// of a seed that is a shoot is in the seed itself, such as its nodes.
 func (p place) holds(id string) bool {
 	seen, known := p.last[p.ids[id]]
 	switch {
-	case !known:
+	case !known || p.itself(id):
 		return true
 	case seen.Absent:
 		return false
@@ -217,13 +218,16 @@ func (p place) holds(id string) bool {
 	return !p.isSeed || seen.StatusSeed == p.name || seen.SpecSeed == p.name
 }
 
-// empty says that no shoot belongs here, of those that were seen.
+// itself says whether the place is a seed that is this shoot.
+func (p place) itself(id string) bool { return p.isSeed && p.ids[id] == p.name }
+
+// empty says that no other shoot belongs here, of those that were seen.
 func (p place) empty() bool {
 	if len(p.ids) == 0 {
 		return false
 	}
 	for id := range p.ids {
-		if p.holds(id) {
+		if p.holds(id) && !p.itself(id) {
 			return false
 		}
 	}

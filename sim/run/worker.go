@@ -217,6 +217,9 @@ func (w *worker) execute(
 			journal.Record(timeline.Event{Payload: timeline.RunEnded{Error: err.Error()}})
 			return err
 		}
+		if len(s.Spec.Landscape.HostedSeeds()) > 0 {
+			at = 0 // seeds that are shoots are the run's, and were made with the landscape, which is this run's alone
+		}
 		ready.LedgerAt = &at
 	}
 	var prepared *engine.Prepared

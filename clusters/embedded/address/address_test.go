@@ -58,6 +58,7 @@ func TestPlansAreDisjoint(t *testing.T) {
 	t.Parallel()
 	owner := map[netip.Prefix]string{}
 	for slot := range Slots {
+		owner[Slot(slot).Balancers()] = fmt.Sprintf("the load balancers of slot %d", slot)
 		for n := range MaxClusters {
 			c, err := Slot(slot).Cluster(n)
 			if err != nil {

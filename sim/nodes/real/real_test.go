@@ -167,3 +167,23 @@ func TestKeep_AddressBeyondTheShoots_IsRefused(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A machine without power runs nothing, and finds its shoot's network when it has power again.
+func TestKeep_MachineThatIsOff_RunsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "127.244.0.0/16")
+	one := w.machine("m-1", "127.244.0.4", "first")
+	w.keep(t, one)
+	before := w.pid("m-1")
+	one.Off = true
+	w.keep(t, one)
+	if now := w.pid("m-1"); before == 0 || now != 0 || w.network.proxy == nil {
+		t.Errorf("process %d, off: %d", before, now)
+	}
+	one.Off = false
+	w.keep(t, one)
+	w.keep(t, one) // the first may have found that the old one has not ended yet
+	if now := w.pid("m-1"); now == 0 || now == before {
+		t.Errorf("process %d, on again: %d", before, now)
+	}
+}

@@ -2,6 +2,7 @@ package podvolume
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -41,13 +42,22 @@ func (a *api) ConfigMap(_ context.Context, _, name string) (*corev1.ConfigMap, e
 }
 
 func (a *api) Claim(_ context.Context, _, name string) (*corev1.PersistentVolumeClaim, error) {
-	if name == "pending" {
+	switch name {
+	case "pending":
 		return &corev1.PersistentVolumeClaim{}, nil
+	case "disk":
+		return &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "of-cloud"},
+			Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}}, nil
 	}
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "persistentvolumeclaims"}, name)
 }
 
 func (a *api) Volume(_ context.Context, name string) (*corev1.PersistentVolume, error) {
+	if name == "of-cloud" {
+		return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{VolumeHandle: "vol-1"}}},
+		}, nil
+	}
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "persistentvolumes"}, name)
 }
 
@@ -174,6 +184,26 @@ func TestWhatIsMissing(t *testing.T) {
 		if got := errorText(err); got != test.want {
 			t.Errorf("got %q, want %q", got, test.want)
 		}
+	}
+}
+
+// A volume of the cloud is there as soon as it is attached to the machine.
+func TestClaim_OfAVolumeOfTheCloud_WaitsUntilItIsAttached(t *testing.T) {
+	t.Parallel()
+	s := newTestSet(t, &api{})
+	s.Machine = t.TempDir()
+	pod := podWith(corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "disk"}}})
+	const want = `volume "v": persistentvolume "of-cloud" is not attached to this machine`
+	if _, err := s.Update(t.Context(), pod); errorText(err) != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	disk, devices := t.TempDir(), filepath.Join(s.Machine, Devices)
+	if err := errors.Join(os.MkdirAll(devices, 0o755), os.Symlink(disk, filepath.Join(devices, "vol-1"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Update(t.Context(), pod); err != nil || s.paths["v"] != disk {
+		t.Errorf("got %q, %v, want %s", s.paths["v"], err, disk)
 	}
 }
 

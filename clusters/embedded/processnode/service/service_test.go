@@ -148,6 +148,32 @@ func await(t *testing.T, front string, names ...string) {
 	}
 }
 
+// Where a cloud has given an address to a load balancer, connections to it go to the pods as well.
+func TestFronts_OfALoadBalancer_AreTheAddressesOfOurRanges(t *testing.T) {
+	t.Parallel()
+	balanced := web(slice(128, 7).String())
+	balanced.Spec.Type = corev1.ServiceTypeLoadBalancer
+	balanced.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "127.16.128.9"}, {IP: "198.18.0.1"}}
+	own := slice(128, 7).String() + ":8080"
+	for name, c := range map[string]struct {
+		balances string
+		want     string
+	}{
+		"nobody here":      {"", own},
+		"the cloud, here":  {"127.16.128.0/17", own + " 127.16.128.9:8080"},
+		"the cloud, there": {"127.24.128.0/17", own},
+	} {
+		f := &Forwarder{ServiceAddresses: netip.PrefixFrom(slice(128, 0), 18)}
+		if c.balances != "" {
+			f.Balanced = netip.MustParsePrefix(c.balances)
+		}
+		got := strings.Trim(fmt.Sprint(f.fronts(balanced, &balanced.Spec.Ports[0])), "[]")
+		if got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 func TestConnectionsGoToReadyPods(t *testing.T) {
 	t.Parallel()
 	_, client := start(t)

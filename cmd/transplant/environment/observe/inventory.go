@@ -11,6 +11,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
+	"github.com/transplant-sim/transplant/controllers/cloudcontroller"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -63,7 +64,26 @@ func (o *Observer) itemsOf(ctx context.Context, seed string) ([]timeline.Item, e
 			items = append(items, timeline.Item{Class: "folder", Namespace: "pods", Name: uid, Owner: uid})
 		}
 	}
+	if err == nil && environment.IsHosted(o.Landscape, seed) {
+		var disks []timeline.Item
+		disks, err = volumesOf(ctx, o.cloud, environment.TechnicalID(seed))
+		items = append(items, disks...)
+	}
 	return items, err
+}
+
+// volumesOf a seed that is a shoot are those of the cloud that its pods have. Each says of which claim it is.
+func volumesOf(ctx context.Context, c *cloud.Client, seed string) (items []timeline.Item, err error) {
+	volumes, err := c.Volumes().List(ctx, cloud.Filter{Tags: map[string]string{cloudcontroller.TagShoot: seed}})
+	if err != nil {
+		return nil, fmt.Errorf("list the volumes of seed %q: %w", seed, err)
+	}
+	for _, v := range volumes {
+		claim := v.Tags[cloudcontroller.TagFor]
+		items = append(items, timeline.Item{Class: "folder", Namespace: "volumes", Name: claim, UID: v.ID,
+			Mentions: mentions(claim)})
+	}
+	return items, nil
 }
 
 func cloudItems(ctx context.Context, c *cloud.Client) ([]timeline.Item, error) {

@@ -1,0 +1,74 @@
+package nodes
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr/testr"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/clusters/embedded/address"
+	"github.com/transplant-sim/transplant/clusters/embedded/processnode/podvolume"
+	"github.com/transplant-sim/transplant/sim/nodes/real"
+)
+
+// What a pod writes to a volume of the cloud is found by the next machine that the volume is attached to, and goes with
+// the volume.
+func TestAttachVolumes_ContentsFollowTheVolume(t *testing.T) {
+	t.Parallel()
+	w := &world{t: t}
+	w.startCloud()
+	plan, err := address.In(netip.MustParsePrefix("127.245.0.0/16"))
+	w.check(err)
+	root := t.TempDir()
+	agent := New(Options{Cloud: w.nodes, RootDir: root, Log: testr.New(t),
+		Real: real.Options{Networks: map[string]address.Cluster{"alpha": plan}}})
+	boot := func(ca string) string {
+		m, err := w.cloud.Machines().Create(t.Context(), &cloud.Machine{Type: "small", Zone: "z1"})
+		w.check(err)
+		data := &cloud.NodeUserData{KubeletClientCA: []byte(ca)} // with which the pods of the machine run
+		agent.known[m.ID] = &machine{Machine: *m, data: data}
+		return m.ID
+	}
+	first, second, simulated := boot("ca"), boot("ca"), boot("")
+	volume, err := w.cloud.Volumes().Create(t.Context(), &cloud.Volume{Size: "1Gi", Zone: "z1"})
+	w.check(err)
+	attach := func(machine string) {
+		volume.MachineID = machine
+		volume, err = w.cloud.Volumes().Update(t.Context(), volume.ID, volume)
+		w.check(err)
+		w.check(agent.attachVolumes(t.Context()))
+	}
+	at := func(machine string) string { return filepath.Join(root, machine, podvolume.Devices, volume.ID, "data") }
+	reads := func(machine string) string {
+		content, _ := os.ReadFile(at(machine))
+		return string(content)
+	}
+
+	attach(first)
+	attach(first) // again, as each look does
+	w.check(os.WriteFile(at(first), []byte("written"), 0o600))
+	attach("")
+	if reads(first) != "" {
+		t.Error("a machine reads a volume that was detached")
+	}
+	attach(simulated)
+	if reads(simulated) != "" {
+		t.Error("a machine whose pods do not run has a disk")
+	}
+	attach("")
+	attach(second)
+	if reads(second) != "written" || reads(first) != "" {
+		t.Errorf("the second machine reads %q, the first %q", reads(second), reads(first))
+	}
+	attach("")
+	w.check(w.cloud.Volumes().Delete(t.Context(), volume.ID))
+	w.check(agent.attachVolumes(t.Context()))
+	left, err := filepath.Glob(filepath.Join(root, volumesFolder, "*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("of a volume that was deleted there is %s, %v", strings.Join(left, " "), err)
+	}
+}
