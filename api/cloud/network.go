@@ -60,7 +60,7 @@ func (k *KeyPair) TagMap() map[string]string { return k.Tags }
 func (k *KeyPair) ResourceName() string { return k.Name }
 
 // LoadBalancer is an entry point with addresses of its own: the cloud gives it one if it is made without. It is a
-// record only: no packet passes through it.
+// record only: whoever forwards the Services of a cluster listens at these addresses, or nobody does.
 type LoadBalancer struct {
 	Meta
 	Name      string            `json:"name,omitempty"`

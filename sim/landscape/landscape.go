@@ -41,8 +41,8 @@ type Seed struct {
 	Region string `json:"region,omitempty"`
 	// Taints keep shoots off the seed that do not tolerate all of them.
 	Taints []Taint `json:"taints,omitempty"`
-	// HostedBy is the seed that has the control plane of this one: the seed is a shoot of the same name. When not given,
-	// its API server belongs to the cluster itself.
+	// HostedBy is the seed that has the control plane of this one: the seed is a shoot of the same name, and runs on the
+	// workers of this shoot if it has any. When not given, its API server belongs to the cluster itself.
 	HostedBy string `json:"hostedBy,omitempty"`
 }
 

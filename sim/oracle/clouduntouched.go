@@ -64,8 +64,10 @@ func (CloudUntouched) judgeShoot(f *findings, events []timeline.Event, id, shoot
 	judgeNames(f, events, id, shoot)
 	// By the cloud's own time: the ledger is read after the fact.
 	upset := disturbancesOf(events, shoot)
+	isSeed := describedIn(events).isHosted(shoot)
 	for e, call := range timeline.About[timeline.CloudCalled](events, id) {
-		if !upset.at(call.Made) && call.Took && !fluid[call.What] &&
+		ofGuests := isSeed && call.What == "volumes" // the control planes on a seed claim them
+		if !upset.at(call.Made) && call.Took && !fluid[call.What] && !ofGuests &&
 			(call.Verb == "delete" || call.Verb == "create" || call.Verb == "reboot") {
 			f.add(e.At, proof(e.Seq), "%s: %s has made the cloud %s %s %s (ledger entry %d)", shoot, e.Actor, call.Verb,
 				call.What, nameOf(call), call.Number)

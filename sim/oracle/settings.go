@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
@@ -9,15 +10,17 @@ import (
 
 // described is what oracles need to know of the landscape that a run was given.
 type described struct {
-	Seeds []struct {
-		Name     string `json:"name"`
-		HostedBy string `json:"hostedBy"`
-	} `json:"seeds"`
+	Seeds    []seed `json:"seeds"`
 	Settings struct {
 		SecondSign          bool            `json:"secondSign"`
 		SeedLeaseRenew      timeline.Length `json:"seedLeaseRenew"`
 		SeedLossGracePeriod timeline.Length `json:"seedLossGracePeriod"`
 	} `json:"settings"`
+}
+
+type seed struct {
+	Name     string `json:"name"`
+	HostedBy string `json:"hostedBy"`
 }
 
 // describedIn a record; the zero value where the record does not have it.
@@ -32,6 +35,11 @@ func describedIn(events []timeline.Event) described {
 		return described{}
 	}
 	return definition.Spec.Landscape
+}
+
+// isHosted says whether a shoot is a seed.
+func (d described) isHosted(shoot string) bool {
+	return slices.ContainsFunc(d.Seeds, func(s seed) bool { return s.Name == shoot && s.HostedBy != "" })
 }
 
 // missedRenewals are those of its Lease after which a seed is silent. The grace period begins with the first of them,
