@@ -172,7 +172,7 @@ func (c *Cluster) programs() []string {
 	if c.api.Host == "" {
 		all = append(all, apiServerProgram, controllerManagerProgram, schedulerProgram)
 	}
-	if !c.hasNode() {
+	if !hasNode(c) {
 		return all
 	}
 	return append(all, NodeProgram)

@@ -20,8 +20,8 @@ type machine struct {
 	disk string
 }
 
-// hasNode says whether the cluster runs a node of its own.
-func (c *Cluster) hasNode() bool { return !c.landscape.options.WithoutNodes && !c.api.OnMachines }
+// hasNode says whether a cluster runs a node of its own.
+func hasNode(c *Cluster) bool { return !c.landscape.options.WithoutNodes && !c.api.OnMachines }
 
 // machinesOf a cluster are those that run now. They run below extras, and are known by the addresses of their pods.
 func machinesOf(c *Cluster) ([]machine, error) {
@@ -40,8 +40,8 @@ func machinesOf(c *Cluster) ([]machine, error) {
 		for _, p := range below {
 			disk := argument(p, "--machine=")
 			pods, err := netip.ParsePrefix(argument(p, "--pod-cidr="))
-			seen := slices.ContainsFunc(found, func(m machine) bool { return m.disk == disk }) // its child, which has its arguments
-			if err == nil && disk != "" && c.plan.Pods.Contains(pods.Addr()) && !seen {
+			if err == nil && disk != "" && c.plan.Pods.Contains(pods.Addr()) && !slices.ContainsFunc(found,
+				func(m machine) bool { return m.disk == disk }) { // a child of the process has its arguments
 				found = append(found, machine{p.ID, disk})
 			}
 		}

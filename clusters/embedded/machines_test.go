@@ -23,7 +23,8 @@ wait
 func hostedOnMachines(t *testing.T, script string) *Cluster {
 	t.Helper()
 	folder := t.TempDir()
-	for name, content := range map[string]string{"node": node, "nodes": "#!/bin/sh\ncd " + folder + "\n" + script + "wait\n"} {
+	parent := "#!/bin/sh\ncd " + folder + "\n" + script + "wait\n"
+	for name, content := range map[string]string{"node": node, "nodes": parent} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,8 @@ type Options struct {
 	Name  string   // of the landscape; empty for "default"
 	Dir   string   // the run directory; empty for $TRANSPLANT_HOME/<name>
 	Seeds []string // in order; nil for a and b
-	// Hosted are seeds whose API servers are those of shoots. Their clusters are no more than nodes, and begin with Attach.
+	// Hosted are seeds whose API servers are those of shoots. Their clusters are no more than nodes, and begin with
+	// Attach.
 	Hosted map[string]Hosted
 	// RealNodes is for how many shoots slices of addresses are kept free: their nodes run pods.
 	RealNodes int
@@ -68,8 +69,8 @@ type Options struct {
 // Hosted is a seed whose API server is a shoot's.
 type Hosted struct {
 	Host string // the public name of the API server
-	// OnMachines is for a seed whose nodes are machines of the shoot. Extras run their pods (sim/nodes/real), and serve the
-	// API server at the address of the Service default/kubernetes.
+	// OnMachines is for a seed whose nodes are machines of the shoot. Extras run their pods (sim/nodes/real), and serve
+	// the API server at the address of the Service default/kubernetes.
 	OnMachines bool
 }
 

@@ -24,7 +24,7 @@ func (c *Cluster) awaitSettled(ctx context.Context, config *rest.Config) error {
 		return fmt.Errorf("make the client for cluster %q: %w", c.name, err)
 	}
 	checks := []func(context.Context, kubernetes.Interface) error{ready.Controllers}
-	if c.hasNode() {
+	if hasNode(c) {
 		checks = append(checks, c.nodeReady)
 	}
 	err = ready.Await(ctx, settledPoll, 0, func(ctx context.Context) error {

@@ -61,8 +61,8 @@ func NewCommand() *cobra.Command {
 		"where the contents of the buckets are: file:///path, s3://bucket?region=… or mem://; no other program may write "+
 			"there (default: a folder in --dir)")
 	set.StringVar(&f.Restore, "restore", "", "start from this snapshot; --dir must not have been used before")
-	set.TextVar(&f.Balancers, "load-balancers", f.Balancers, "range of the addresses of load balancers (default: one that "+
-		"is set aside for tests, and leads nowhere)")
+	set.TextVar(&f.Balancers, "load-balancers", f.Balancers,
+		"range of the addresses of load balancers (default: one that is set aside for tests, and leads nowhere)")
 	set.DurationVar(&f.BootDelay, "boot-delay", DefaultBootDelay, "how long a machine boots")
 	for _, name := range []string{"dir", "listen", "dns-listen", "serving-cert", "serving-key", "tokens"} {
 		utilruntime.Must(command.MarkFlagRequired(name)) // the flag is defined above

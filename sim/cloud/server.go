@@ -59,7 +59,8 @@ type Server struct {
 
 // Open folds the ledger of the folder, which no other process may have open, and removes contents that no object has.
 func Open(ctx context.Context, options Options) (*Server, error) {
-	db := &database{clock: options.Clock, bootDelay: options.BootDelay, balancers: options.Balancers, faults: faultbook.New(), state: newState()}
+	db := &database{clock: options.Clock, bootDelay: options.BootDelay, balancers: options.Balancers,
+		faults: faultbook.New(), state: newState()}
 	db.clock = cmp.Or[clock.Clock](db.clock, clock.RealClock{})
 	db.bootDelay = cmp.Or(db.bootDelay, DefaultBootDelay)
 	s := &Server{options: options, log: options.Log, db: db, metrics: newMetrics()}

@@ -26,6 +26,9 @@ const (
 	DefaultLeaseSeconds = 40 // of a kubelet
 )
 
+// volumesFolder, below the root, has the contents of the cloud's volumes.
+const volumesFolder = "volumes"
+
 // resync is how often the machines are listed although the cloud has reported no change.
 const resync = 10 * time.Second
 
@@ -179,6 +182,24 @@ func (a *Agent) look(ctx context.Context) (time.Duration, error) {
 		next = min(next, time.Second)
 	}
 	return next, errors.Join(errs...)
+}
+
+// attachVolumes of the cloud to the machines whose pods run.
+func (a *Agent) attachVolumes(ctx context.Context) error {
+	if len(a.options.Real.Networks) == 0 {
+		return nil
+	}
+	all, err := a.options.Cloud.Volumes().List(ctx, cloud.Filter{})
+	if err != nil {
+		return fmt.Errorf("list the volumes: %w", err)
+	}
+	disks := map[string]string{}
+	for id, m := range a.known {
+		if m.isReal() {
+			disks[id] = filepath.Join(a.options.RootDir, id)
+		}
+	}
+	return real.Volumes(filepath.Join(a.options.RootDir, volumesFolder)).Attach(all, disks)
 }
 
 // boot is the machine with its user data, or nil when it is no node: still in its first boot, or not made to be one.

@@ -49,8 +49,9 @@ func TestCheck_HostedSeeds(t *testing.T) {
 			"shoots[0].purpose: Invalid value: \"\": must be infrastructure"},
 		"a shoot with workers": {ring, "{name: a, seed: c, purpose: infrastructure, workers: 1}",
 			"shoots[0].workers: Invalid value: 1: must be left out, or the nodes be real"},
-		"six slices of addresses": {ring + ", {name: x}", "{name: a, seed: c, purpose: infrastructure, workers: 1, nodes: real}, " +
-			"{name: alpha, seed: x, workers: 1, nodes: real}", ""},
+		"six slices of addresses": {ring + ", {name: x}",
+			"{name: a, seed: c, purpose: infrastructure, workers: 1, nodes: real}, " +
+				"{name: alpha, seed: x, workers: 1, nodes: real}", ""},
 		"a shoot that sleeps": {ring, "{name: a, seed: c, purpose: infrastructure, hibernated: true}",
 			"shoots[0].hibernated: Invalid value: true: must be left out"},
 		"a shoot named like a seed": {ring, "{name: first, seed: a}",

@@ -54,9 +54,9 @@ func (a *api) Claim(_ context.Context, _, name string) (*corev1.PersistentVolume
 
 func (a *api) Volume(_ context.Context, name string) (*corev1.PersistentVolume, error) {
 	if name == "of-cloud" {
-		return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
-			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{VolumeHandle: "vol-1"}}},
-		}, nil
+		volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		volume.Spec.CSI = &corev1.CSIPersistentVolumeSource{VolumeHandle: "vol-1"}
+		return volume, nil
 	}
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "persistentvolumes"}, name)
 }

@@ -1,0 +1,74 @@
+package real
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/clusters/embedded/processnode/podvolume"
+)
+
+// Volumes are the contents of the cloud's volumes, each a folder in this one.
+type Volumes string
+
+// Attach shows each machine, by the folder that is its disk, the volumes that the cloud has attached to it, and removes
+// the contents of volumes that the cloud has no more. A program that has a volume open keeps it until it ends, as with
+// a real disk.
+func (v Volumes) Attach(all []cloud.Volume, disks map[string]string) error {
+	attached, known := map[string][]string{}, []string{}
+	var errs []error
+	for _, volume := range all {
+		known = append(known, volume.ID)
+		if disks[volume.MachineID] != "" {
+			attached[volume.MachineID] = append(attached[volume.MachineID], volume.ID)
+			errs = append(errs, openToAll(v.of(volume.ID)))
+		}
+	}
+	for machine, disk := range disks {
+		if err := v.show(disk, attached[machine]); err != nil {
+			errs = append(errs, fmt.Errorf("show machine %q its volumes: %w", machine, err))
+		}
+	}
+	return errors.Join(append(errs, removeOthers(string(v), known))...)
+}
+
+func (v Volumes) of(volume string) string { return filepath.Join(string(v), volume) }
+
+// show a machine these volumes and no others.
+func (v Volumes) show(disk string, volumes []string) error {
+	devices := filepath.Join(disk, podvolume.Devices)
+	errs := []error{os.MkdirAll(devices, 0o755), removeOthers(devices, volumes)}
+	for _, id := range volumes {
+		if err := os.Symlink(v.of(id), filepath.Join(devices, id)); !errors.Is(err, fs.ErrExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// openToAll makes a folder that every user of a pod may write to.
+func openToAll(folder string) error {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return fmt.Errorf("make the folder of a volume: %w", err)
+	}
+	return os.Chmod(folder, 0o777) // whatever the umask
+}
+
+// removeOthers removes what a folder has but these.
+func removeOthers(folder string, these []string) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var errs []error
+	for _, entry := range entries {
+		if !slices.Contains(these, entry.Name()) {
+			errs = append(errs, os.RemoveAll(filepath.Join(folder, entry.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}
