@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
@@ -45,7 +46,7 @@ func Herd(events []timeline.Event) (most []int) {
 }
 
 // UnseenRestores says of which shoots it was not seen when they were restored: nobody has followed them, or they have
-// come to a seed more often than a Restore was seen to be at work there.
+// come to a seed more often than a Restore was seen to be at work there. Outside any seed no seed restores them.
 func UnseenRestores(events []timeline.Event) (lacks []string) {
 	for _, shoot := range shoots(events) {
 		if !isFollowed(events, shoot) {
@@ -54,7 +55,7 @@ func UnseenRestores(events []timeline.Event) (lacks []string) {
 		}
 		arrivals, restores := arrivalsOf(events, shoot), restoresOf(events, shoot)
 		for _, seed := range slices.Sorted(maps.Keys(arrivals)) {
-			if restores[seed] < arrivals[seed] {
+			if restores[seed] < arrivals[seed] && seed != constants.SeedOutside {
 				lacks = append(lacks, "the restore of "+shoot+" on "+seed)
 			}
 		}
