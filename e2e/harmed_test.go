@@ -11,98 +11,43 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/transplant-sim/transplant/api/cloud"
-	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment"
-	"github.com/transplant-sim/transplant/cmd/transplant/environment/backend"
 	"github.com/transplant-sim/transplant/sim/fault"
 	simlandscape "github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/timeline"
-	"github.com/transplant-sim/transplant/sim/world"
 )
 
-// harmed is a landscape in this process, as scenarios have it, with the shoot alpha on seed b.
+// harmed is a landscape with the shoot alpha on seed b, and what faults need.
 type harmed struct {
-	landscape *embedded.Landscape
-	world     *backend.World
-	journal   *timeline.Journal
-	active    *fault.Active
-	garden    client.Client
+	inProcess
+	journal *timeline.Journal
+	active  *fault.Active
 }
 
 func newHarmed(t *testing.T) *harmed {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
-	t.Setenv(secretVariable, rand.Text())
-	s := environment.New(environment.ScenarioSettings)
-	options := embedded.Options{Name: "harmed", Dir: filepath.Join(t.TempDir(), "harmed"), Executable: built(t)}
-	s.Configure(&options)
-	l, err := embedded.Start(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := backend.NewWorld(l, s, (&backend.Embedded{}).Can)
-	if err != nil {
-		t.Fatal(errors.Join(err, l.Stop(context.WithoutCancel(t.Context()))))
-	}
-	t.Cleanup(func() {
-		if err := w.Stop(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
+	t.Cleanup(func() { // after the end of the landscape
 		if err := goleak.Find(before); err != nil {
 			t.Errorf("something of the landscape goes on in this process: %v", err)
 		}
 	})
-	h := &harmed{landscape: l, world: w, journal: timeline.NewJournal(clock.RealClock{}, nil)}
-	h.active = fault.NewActive(w, h.journal)
-	h.createShoot(t)
+	t.Setenv(secretVariable, rand.Text())
+	h := &harmed{inProcess: startInProcess(t, "harmed", environment.New(environment.ScenarioSettings)),
+		journal: timeline.NewJournal(clock.RealClock{}, nil)}
+	h.active = fault.NewActive(h.world, h.journal)
+	h.createShoot(t, simlandscape.Shoot{Name: "alpha", Seed: "b"})
 	return h
 }
 
-// createShoot as scenarios do: its state has been saved before anything happens to it.
-func (h *harmed) createShoot(t *testing.T) {
-	t.Helper()
-	clients, err := world.NewClients(h.world)
-	if err == nil {
-		h.garden, err = clients.Cluster(simlandscape.Garden)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest, err := h.world.ShootManifest(simlandscape.Shoot{Name: "alpha", Seed: "b"})
-	if err == nil {
-		err = h.garden.Create(t.Context(), manifest)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.eventually(t, "the shoot is well", h.shootIsWell)
-}
-
 func (h *harmed) shootIsWell(ctx context.Context) error { return h.isWell(ctx, "alpha") }
-
-func (h *harmed) isWell(ctx context.Context, name string) error {
-	shoot := &gardencorev1beta1.Shoot{}
-	if err := h.garden.Get(ctx, h.world.ShootKey(name), shoot); err != nil {
-		return err
-	}
-	if last := shoot.Status.LastOperation; last == nil || last.State != gardencorev1beta1.LastOperationStateSucceeded {
-		return fmt.Errorf("its last operation is %+v", last)
-	}
-	config, err := h.world.ConnectShoot(ctx, name, world.Observer)
-	if err != nil {
-		return err
-	}
-	return ask(ctx, config)
-}
 
 // lost says whether a fault is at work that has taken the whole cluster away.
 func (h *harmed) lost(cluster string) bool {
@@ -296,15 +241,4 @@ func (h *harmed) unmarked(context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (h *harmed) eventually(t *testing.T, what string, look looked) {
-	t.Helper()
-	var last error
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if last = look(t.Context()); last == nil {
-			return
-		}
-	}
-	t.Fatalf("not in time: %s: %v", what, last)
 }
