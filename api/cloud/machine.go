@@ -57,6 +57,13 @@ type Volume struct {
 	Tags      map[string]string `json:"tags,omitempty"`
 }
 
+// Tags of what a shoot's own objects have asked for, and the begin of the name of a volume: the UID of its claim follows.
+const (
+	TagFor       = "transplant.dev/for" // KIND NAMESPACE/NAME
+	TagName      = "transplant.dev/name"
+	VolumePrefix = "pvc-"
+)
+
 // CSIDriver is the name by which clusters know the driver of the cloud's volumes.
 const CSIDriver = "csi.transplant.dev"
 

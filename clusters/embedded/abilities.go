@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -31,17 +32,16 @@ func (c *Cluster) Lose(_ context.Context, wipe bool) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()
 	below, err := c.descendants()
-	machines, lookErr := machinesOf(c)
 	var group errgroup.Group
 	for _, p := range c.all() {
 		group.Go(p.Kill)
 	}
-	errs := []error{err, lookErr, group.Wait(), switchOff(machines, wipe)}
+	errs := []error{err, group.Wait(), switchOff(c, wipe)}
 	for _, id := range below { // the kernel kills them with the node; here we only wait, or finish the work
 		errs = append(errs, id.Kill(goneWithin))
 	}
 	c.mutex.Lock()
-	c.frozen, c.lost, c.off = nil, true, append(c.off, machines...)
+	c.frozen, c.frozenMachines, c.lost = nil, nil, true
 	c.mutex.Unlock()
 	if wipe {
 		for _, folder := range []string{c.files.EtcdData(), filepath.Join(c.files.Dir, "volumes"),
@@ -58,11 +58,10 @@ func (c *Cluster) Return(ctx context.Context) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()
 	c.mutex.Lock()
-	off := c.off
-	c.lost, c.off = false, nil
+	c.lost = false
 	c.mutex.Unlock()
 	if c.api.Host != "" {
-		return c.done("return", c.launch(c.programs()...), switchOn(off))
+		return c.done("return", c.launch(c.programs()...), setPower(c, program.PowerOn))
 	}
 	err := c.serve(ctx)
 	if err == nil {
@@ -86,17 +85,11 @@ func (c *Cluster) Freeze(context.Context) error {
 		frozen[p.Name()] = below
 		errs = append(errs, err)
 	}
-	machines, err := machinesOf(c)
-	errs = append(errs, err)
-	for _, m := range machines {
-		below, err := m.Freeze()
-		frozen[m.disk] = append([]process.ID{m.ID}, below...)
-		errs = append(errs, err)
-	}
+	machines, err := freezeMachines(c)
 	c.mutex.Lock()
-	c.frozen = frozen
+	c.frozen, c.frozenMachines = frozen, append(c.frozenMachines, machines...)
 	c.mutex.Unlock()
-	return c.done("freeze", errs...)
+	return c.done("freeze", append(errs, err)...)
 }
 
 // Thaw continues everything that Freeze has stopped.
@@ -104,18 +97,17 @@ func (c *Cluster) Thaw(context.Context) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()
 	c.mutex.Lock()
-	frozen := c.frozen
-	c.frozen = nil
+	frozen, machines := c.frozen, c.frozenMachines
+	c.frozen, c.frozenMachines = nil, nil
 	c.mutex.Unlock()
-	var errs []error
+	errs := []error{setPower(c, program.PowerOn)}
+	for _, id := range slices.Backward(machines) {
+		errs = append(errs, id.Signal(syscall.SIGCONT))
+	}
 	for _, p := range c.all() {
 		if p.Running() {
 			errs = append(errs, p.ID().Thaw(frozen[p.Name()]))
 		}
-		delete(frozen, p.Name())
-	}
-	for _, machine := range frozen {
-		errs = append(errs, machine[0].Thaw(machine[1:]))
 	}
 	return c.done("thaw", errs...)
 }

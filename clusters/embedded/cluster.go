@@ -50,10 +50,11 @@ type Cluster struct {
 
 	mutex     sync.Mutex // guards what follows; never held while waiting
 	processes map[string]*process.Process
-	frozen    map[string][]process.ID // below each frozen process, and of each machine
-	lost      bool                    // from Lose to Return
-	off       []machine               // that Lose has switched off
-	attached  []attachment            // what has its fate
+	frozen    map[string][]process.ID // below each frozen process
+	// frozenMachines are the processes on machines that Freeze has stopped, parents first.
+	frozenMachines []process.ID
+	lost           bool         // from Lose to Return
+	attached       []attachment // what has its fate
 
 	abilities sync.Mutex // one of Lose, Return, Freeze, Thaw, Kill, Revive at a time
 }

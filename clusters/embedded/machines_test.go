@@ -2,15 +2,19 @@ package embedded
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/program"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 )
 
 // node is what a process node looks like from outside: it has a child, which has arguments of its own.
@@ -45,19 +49,25 @@ func hostedOnMachines(t *testing.T, script string) *Cluster {
 			t.Error(err)
 		}
 	})
-	plan, err := address.Slot(0).Cluster(2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &Landscape{}
+	l := &Landscape{dir: rundir.At("test", t.TempDir())}
 	l.extras = &Extras{landscape: l, processes: []*process.Process{extra}}
-	c := &Cluster{name: "a", plan: plan, landscape: l, processes: map[string]*process.Process{}}
+	c := &Cluster{name: "a", plan: mustPlan(t, 2), landscape: l, processes: map[string]*process.Process{}}
 	c.api.Hosted = Hosted{Host: "api.a", OnMachines: true}
 	return c
 }
 
+// mustPlan is that of the n-th cluster.
+func mustPlan(t *testing.T, n int) address.Cluster {
+	t.Helper()
+	plan, err := address.Slot(0).Cluster(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
 // disks of the machines that run now, below the folder of the test.
-func disks(t *testing.T, c *Cluster) (names []string, found []machine) {
+func disks(t *testing.T, c *Cluster) (names []string) {
 	t.Helper()
 	found, err := machinesOf(c)
 	if err != nil {
@@ -67,7 +77,7 @@ func disks(t *testing.T, c *Cluster) (names []string, found []machine) {
 		names = append(names, filepath.Base(m.disk))
 	}
 	slices.Sort(names)
-	return names, found
+	return names
 }
 
 // The machines of a seed are those whose pods have its addresses. One that is switched off takes along what runs on it.
@@ -79,12 +89,12 @@ func TestMachinesOf_SwitchedOff_NothingRunsOnThem(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := hostedOnMachines(t, "./node --machine="+root+"/m-1 --pod-cidr=127.19.64.0/24 &\n"+
-		"./node --machine="+root+"/m-2 --pod-cidr=127.19.65.0/24 &\n"+
-		"./node --machine="+root+"/m-3 --pod-cidr=127.20.64.0/24 &\n") // of another cluster
+	c := hostedOnMachines(t, "./node "+program.FlagMachine+root+"/m-1 "+program.FlagPods+"127.19.64.0/24 &\n"+
+		"./node "+program.FlagMachine+root+"/m-2 "+program.FlagPods+"127.19.65.0/24 &\n"+
+		"./node "+program.FlagMachine+root+"/m-3 "+program.FlagPods+"127.20.64.0/24 &\n") // of another cluster
 	deadline := time.Now().Add(time.Minute)
-	names, found := disks(t, c)
-	for running := 0; !slices.Equal(names, []string{"m-1", "m-2"}) || running < 2; names, found = disks(t, c) {
+	names := disks(t, c)
+	for running := 0; !slices.Equal(names, []string{"m-1", "m-2"}) || running < 2; names = disks(t, c) {
 		programs, err := c.Containers(t.Context())
 		if running = len(programs); err != nil || time.Now().After(deadline) {
 			t.Fatalf("got %v with %d programs on them, %v", names, running, err)
@@ -94,26 +104,53 @@ func TestMachinesOf_SwitchedOff_NothingRunsOnThem(t *testing.T) {
 		t.Errorf("got the folders %v of pods, %v", folders, err)
 	}
 
-	if err := switchOff(found, true); err != nil {
+	if err := switchOff(c, true); err != nil {
 		t.Fatal(err)
 	}
-	if names, _ = disks(t, c); len(names) > 0 {
+	if names = disks(t, c); len(names) > 0 {
 		t.Errorf("%v run without power", names)
 	}
+	nodes := c.landscape.dir.Join(program.NodesFolder)
+	if mine, other := program.PowerOf(nodes, c.plan.Range()), program.PowerOf(nodes, mustPlan(t, 3).Range()); mine !=
+		program.PowerOff || other != program.PowerOn {
+		t.Errorf("the power is %q, that of another cluster %q", mine, other)
+	}
 	for disk, want := range map[string]bool{"m-1": true, "m-2": true, "m-3": false} {
-		_, off := os.Stat(filepath.Join(root, disk, program.PowerOff))
-		_, kept := os.Stat(filepath.Join(root, disk, "var/lib/kubelet/pods"))
-		if (off == nil) != want || (kept != nil) != want {
-			t.Errorf("%s: power-off: %v, its pods: %v", disk, off, kept)
+		if _, kept := os.Stat(filepath.Join(root, disk, kubeletFolder, "pods")); (kept != nil) != want {
+			t.Errorf("%s: its pods: %v", disk, kept)
 		}
 	}
-	if err := os.RemoveAll(found[0].disk); err != nil { // replaced meanwhile
-		t.Fatal(err)
+	if err := setPower(c, program.PowerOn); err != nil || program.PowerOf(nodes, c.plan.Range()) != program.PowerOn {
+		t.Errorf("the power stays off: %v", err)
 	}
-	if err := switchOn(found); err != nil {
-		t.Error(err)
+}
+
+// What runs on frozen machines stands still, and nobody else does.
+func TestFreezeMachines_WhatRunsOnThem_StandsStill(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	c := hostedOnMachines(t, "./node "+program.FlagMachine+root+"/m-1 "+program.FlagPods+"127.19.64.0/24 &\n")
+	deadline := time.Now().Add(time.Minute)
+	for programs := 0; programs < 1; {
+		all, err := c.Containers(t.Context())
+		if programs = len(all); err != nil || time.Now().After(deadline) {
+			t.Fatal(err)
+		}
 	}
-	if _, err := os.Stat(filepath.Join(found[1].disk, program.PowerOff)); err == nil {
-		t.Error("a machine is still off")
+	stopped, err := freezeMachines(c)
+	if err != nil || len(stopped) != 2 {
+		t.Errorf("stopped %v, %v", stopped, err)
+	}
+	for _, id := range stopped {
+		content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", id.PID))
+		if err != nil || !strings.Contains(string(content), ") T ") {
+			t.Errorf("%s, %v", content, err)
+		}
+		if err := id.Signal(syscall.SIGCONT); err != nil {
+			t.Error(err)
+		}
+	}
+	if power := program.PowerOf(c.landscape.dir.Join(program.NodesFolder), c.plan.Range()); power != program.PowerFrozen {
+		t.Errorf("the power is %q", power)
 	}
 }

@@ -59,7 +59,7 @@ func (c *Cluster) folders(below string) ([]string, error) {
 	machines, err := machinesOf(c)
 	roots := []string{c.files.Dir}
 	for _, m := range machines {
-		roots = append(roots, filepath.Join(m.disk, "var/lib/kubelet"))
+		roots = append(roots, filepath.Join(m.disk, kubeletFolder))
 	}
 	var folders []string
 	for _, root := range roots {

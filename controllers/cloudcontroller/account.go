@@ -20,8 +20,6 @@ import (
 const (
 	TagShoot = "transplant.dev/shoot"
 	tagEpoch = "transplant.dev/epoch"
-	TagFor   = "transplant.dev/for" // the object of the shoot, for people
-	tagName  = "transplant.dev/name"
 )
 
 // validityRetry is the pause before an object is looked at again when this seed cannot prove that it owns the shoot.

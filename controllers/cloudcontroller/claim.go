@@ -42,7 +42,7 @@ func concernsClaim(c *corev1.PersistentVolumeClaim) bool {
 	return wants || controllerutil.ContainsFinalizer(c, finalizerClaim)
 }
 
-func volumeName(c *corev1.PersistentVolumeClaim) string { return "pvc-" + string(c.UID) }
+func volumeName(c *corev1.PersistentVolumeClaim) string { return cloud.VolumePrefix + string(c.UID) }
 
 // Reconcile serves one claim.
 func (r *Claims) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {

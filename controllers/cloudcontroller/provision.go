@@ -75,7 +75,7 @@ func (r *Claims) volume(ctx context.Context, claim *corev1.PersistentVolumeClaim
 	}
 	var made *cloud.Volume
 	err = r.own(ctx, func(ctx context.Context, tags map[string]string) error {
-		tags[tagName], tags[TagFor] = volumeName(claim), "PersistentVolumeClaim "+claim.Namespace+"/"+claim.Name
+		tags[cloud.TagName], tags[cloud.TagFor] = volumeName(claim), "PersistentVolumeClaim "+claim.Namespace+"/"+claim.Name
 		size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 		wanted := &cloud.Volume{Size: size.String(), Type: class.Parameters["type"], Zone: zone, Tags: tags}
 		made, err = r.Cloud.Volumes().Create(ctx, wanted, cloud.ClientToken(volumeName(claim)))
@@ -90,7 +90,7 @@ func (r *Claims) volume(ctx context.Context, claim *corev1.PersistentVolumeClaim
 // volumes are what there is in the cloud for the claim.
 func (r *Claims) volumes(ctx context.Context, claim *corev1.PersistentVolumeClaim) ([]cloud.Volume, error) {
 	found, err := r.Cloud.Volumes().List(r.scoped(ctx),
-		cloud.Filter{Tags: map[string]string{TagShoot: r.Account.Shoot, tagName: volumeName(claim)}})
+		cloud.Filter{Tags: map[string]string{TagShoot: r.Account.Shoot, cloud.TagName: volumeName(claim)}})
 	if err != nil {
 		return nil, fmt.Errorf("look for the volume: %w", err)
 	}

@@ -93,7 +93,7 @@ func (r *Services) ensure(ctx context.Context, s *corev1.Service) error {
 
 func (r *Services) create(ctx context.Context, s *corev1.Service, ports []int32) (made *cloud.LoadBalancer, err error) {
 	err = r.own(ctx, func(ctx context.Context, tags map[string]string) error {
-		tags[TagFor] = "Service " + s.Namespace + "/" + s.Name
+		tags[cloud.TagFor] = "Service " + s.Namespace + "/" + s.Name
 		wanted := &cloud.LoadBalancer{Name: balancerName(s), Ports: ports, Tags: tags}
 		made, err = r.Cloud.LoadBalancers().Create(ctx, wanted, cloud.ClientToken("service-"+string(s.UID)))
 		return err

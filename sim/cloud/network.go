@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
+	"maps"
 	"math/big"
 	"net/netip"
 	"slices"
@@ -84,8 +86,9 @@ func routers() kind {
 			if _, err := find[api.Network](v.state, api.KindNetworks, r.NetworkID); err != nil {
 				return err
 			}
-			r.ExternalIP = addressIn(v, forTests)
-			return nil
+			address, err := addressIn(v, forTests)
+			r.ExternalIP = address
+			return err
 		},
 	})
 	k.hidden = true
@@ -95,18 +98,39 @@ func routers() kind {
 // forTests is the range set aside for tests of networks (RFC 2544).
 var forTests = netip.MustParsePrefix("198.18.0.0/15")
 
-// addressIn draws an address of a range of IPv4 that no other router or load balancer has.
-func addressIn(v *view, in netip.Prefix) string {
+// checkBalancers finds a range that has no addresses to give: it needs more than those of its network and of all.
+func checkBalancers(in netip.Prefix) error {
+	if in.IsValid() && (!in.Addr().Is4() || in.Bits() > 30) {
+		return fmt.Errorf("give load balancers addresses of %s: it is no range of IPv4 with at least 4 addresses", in)
+	}
+	return nil
+}
+
+// addressIn draws an address of a range of IPv4 that no router or load balancer has.
+func addressIn(v *view, in netip.Prefix) (string, error) {
+	taken := map[string]bool{}
+	for _, row := range v.rows[api.KindRouters] {
+		taken[row.(*api.Router).ExternalIP] = true
+	}
+	for _, row := range v.rows[api.KindLoadBalancers] {
+		for _, address := range row.(*api.LoadBalancer).Addresses {
+			taken[address] = true
+		}
+	}
+	maps.DeleteFunc(taken, func(text string, _ bool) bool {
+		address, err := netip.ParseAddr(text)
+		return err != nil || !in.Contains(address)
+	})
+	usable := int64(1)<<(32-in.Bits()) - 2
+	if int64(len(taken)) >= usable {
+		return "", refusal.Standard(api.CodeQuotaExceeded, api.KindLoadBalancers)
+	}
 	for {
-		n, _ := crand.Int(crand.Reader, big.NewInt(1<<(32-in.Bits())-2)) // the reader of crypto/rand never fails
+		n, _ := crand.Int(crand.Reader, big.NewInt(usable)) // the reader of crypto/rand never fails
 		bytes := in.Masked().Addr().As4()
 		binary.BigEndian.PutUint32(bytes[:], binary.BigEndian.Uint32(bytes[:])+uint32(n.Int64())+1)
-		address := netip.AddrFrom4(bytes).String()
-		if !exists(v.state, api.KindRouters, func(r *api.Router) bool { return r.ExternalIP == address }) &&
-			!exists(v.state, api.KindLoadBalancers, func(l *api.LoadBalancer) bool {
-				return slices.Contains(l.Addresses, address)
-			}) {
-			return address
+		if address := netip.AddrFrom4(bytes).String(); !taken[address] {
+			return address, nil
 		}
 	}
 }
@@ -160,7 +184,11 @@ func loadBalancers() kind {
 				if !in.IsValid() {
 					in = forTests
 				}
-				l.Addresses = []string{addressIn(v, in)}
+				address, err := addressIn(v, in)
+				if err != nil {
+					return err
+				}
+				l.Addresses = []string{address}
 			}
 			return checkAddresses(l.Addresses)
 		},

@@ -202,6 +202,15 @@ func TestLoadBalancer_WithoutAnAddress_GetsOneOfTheRange(t *testing.T) {
 			}
 			seen[address] = true
 		}
+		if _, err := client.LoadBalancers().Create(t.Context(), &api.LoadBalancer{}); (given != "") != (err != nil) {
+			t.Errorf("a third one of %q: %v", given, err)
+		}
+	}
+	for _, wrong := range []string{"127.0.0.0/31", "::/64"} {
+		_, err := Open(t.Context(), Options{Dir: t.TempDir(), Balancers: netip.MustParsePrefix(wrong)})
+		if err == nil || !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%s: %v", wrong, err)
+		}
 	}
 }
 

@@ -71,6 +71,9 @@ func Open(ctx context.Context, options Options) (*Server, error) {
 }
 
 func (s *Server) open(ctx context.Context) (err error) {
+	if err := checkBalancers(s.options.Balancers); err != nil {
+		return err
+	}
 	dir := s.options.Dir
 	if err := (durable.Disk{}).MakeFolder(dir, 0o700); err != nil {
 		return fmt.Errorf("make the cloud's folder: %w", err)

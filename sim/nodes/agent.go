@@ -26,9 +26,6 @@ const (
 	DefaultLeaseSeconds = 40 // of a kubelet
 )
 
-// volumesFolder, below the root, has the contents of the cloud's volumes.
-const volumesFolder = "volumes"
-
 // resync is how often the machines are listed although the cloud has reported no change.
 const resync = 10 * time.Second
 
@@ -60,6 +57,7 @@ type Agent struct {
 	failure string
 
 	known map[string]*machine // by id; of the main loop alone
+	had   map[string]string   // the machine that each volume was attached to last; of the main loop alone
 }
 
 type runningShoot struct {
@@ -174,17 +172,19 @@ func (a *Agent) look(ctx context.Context) (time.Duration, error) {
 		}
 		byShoot[booted.data.Shoot][m.ID] = booted
 	}
-	errs = append(errs, a.bury(listed), a.attachVolumes(ctx))
+	errs = append(errs, a.bury(listed))
 	for _, ended := range a.assign(ctx, byShoot) {
 		<-ended.done // or the next kwok of this shoot would meet the last one
 	}
+	errs = append(errs, a.attachVolumes(ctx))
 	if len(errs) > 0 {
 		next = min(next, time.Second)
 	}
 	return next, errors.Join(errs...)
 }
 
-// attachVolumes of the cloud to the machines whose pods run.
+// attachVolumes of the cloud to the machines whose pods run. No machine gets a volume while pods run on the one that had
+// it before.
 func (a *Agent) attachVolumes(ctx context.Context) error {
 	if len(a.options.Real.Networks) == 0 {
 		return nil
@@ -199,7 +199,31 @@ func (a *Agent) attachVolumes(ctx context.Context) error {
 			disks[id] = filepath.Join(a.options.RootDir, id)
 		}
 	}
-	return real.Volumes(filepath.Join(a.options.RootDir, volumesFolder)).Attach(all, disks)
+	var errs []error
+	had := map[string]string{}
+	for i := range all {
+		v := &all[i]
+		before := a.had[v.ID]
+		if before != "" && before != v.MachineID && v.MachineID != "" && a.known[before] == nil && a.runs(before) {
+			errs = append(errs, fmt.Errorf("attach volume %q: machine %q, which had it, has not ended yet", v.ID, before))
+			v.MachineID = before
+		}
+		had[v.ID] = cmp.Or(v.MachineID, before)
+	}
+	a.had = had
+	return errors.Join(append(errs, a.options.Real.Volumes().Attach(all, disks))...)
+}
+
+// runs says whether pods run on a machine.
+func (a *Agent) runs(machine string) bool {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	for _, s := range a.shoots {
+		if s.real != nil && s.real.Runs(machine) {
+			return true
+		}
+	}
+	return false
 }
 
 // boot is the machine with its user data, or nil when it is no node: still in its first boot, or not made to be one.

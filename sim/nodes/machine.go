@@ -12,7 +12,6 @@ import (
 	"syscall"
 
 	"github.com/transplant-sim/transplant/api/cloud"
-	"github.com/transplant-sim/transplant/clusters/embedded/program"
 )
 
 const (
@@ -40,12 +39,6 @@ func (m *machine) nodeName() string {
 
 // isReal says whether pods of the machine's node run.
 func (m *machine) isReal() bool { return len(m.data.KubeletClientCA) > 0 }
-
-// isOff says whether somebody has switched the machine off.
-func (m *machine) isOff(root string) bool {
-	_, err := os.Stat(filepath.Join(root, m.ID, program.PowerOff))
-	return err == nil
-}
 
 // providerID ties the Node to the machine.
 func (m *machine) providerID() string { return providerPrefix + m.ID }

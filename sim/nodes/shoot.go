@@ -22,6 +22,7 @@ import (
 
 	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	"github.com/transplant-sim/transplant/clusters/embedded/program"
 	"github.com/transplant-sim/transplant/sim/nodes/real"
 )
 
@@ -137,7 +138,10 @@ func (s *shoot) round(ctx context.Context) error {
 		s.agents = agents // what is not known anew stays as it was: no kubelet goes back
 	}
 	errs := []error{err, s.detach(ctx, machines, nodes)}
-	on := slices.DeleteFunc(slices.Clone(machines), func(m *machine) bool { return m.isOff(s.options.RootDir) })
+	on := machines
+	if s.real != nil && s.real.Power() != program.PowerOn {
+		on = nil
+	}
 	for _, m := range on {
 		if err := s.ensure(ctx, m, nodes); err != nil {
 			errs = append(errs, err)
@@ -167,7 +171,7 @@ func keepReal(s *shoot, machines []*machine) error {
 	for _, m := range machines {
 		if m.isReal() && m.State == cloud.MachineRunning {
 			running = append(running, real.Machine{ID: m.ID, Node: m.nodeName(), Address: m.PrivateIP, Boot: m.bootID(),
-				Disk: filepath.Join(s.options.RootDir, m.ID), Off: m.isOff(s.options.RootDir), ClientCA: m.data.KubeletClientCA})
+				Disk: filepath.Join(s.options.RootDir, m.ID), ClientCA: m.data.KubeletClientCA})
 		}
 	}
 	kubeconfig, err := clientcmd.Write(s.using.kubeconfig())

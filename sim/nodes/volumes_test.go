@@ -25,7 +25,7 @@ func TestAttachVolumes_ContentsFollowTheVolume(t *testing.T) {
 	w.check(err)
 	root := t.TempDir()
 	agent := New(Options{Cloud: w.nodes, RootDir: root, Log: testr.New(t),
-		Real: real.Options{Networks: map[string]address.Cluster{"alpha": plan}}})
+		Real: real.Options{Networks: map[string]address.Cluster{"alpha": plan}, Root: root}})
 	boot := func(ca string) string {
 		m, err := w.cloud.Machines().Create(t.Context(), &cloud.Machine{Type: "small", Zone: "z1"})
 		w.check(err)
@@ -51,6 +51,11 @@ func TestAttachVolumes_ContentsFollowTheVolume(t *testing.T) {
 	attach(first)
 	attach(first) // again, as each look does
 	w.check(os.WriteFile(at(first), []byte("written"), 0o600))
+	w.check(os.Chmod(filepath.Dir(at(first)), 0o750|os.ModeSetgid))
+	w.check(agent.attachVolumes(t.Context()))
+	if info, err := os.Stat(filepath.Dir(at(first))); err != nil || info.Mode() != 0o750|os.ModeSetgid|os.ModeDir {
+		t.Errorf("the mode that a pod has set is %v, %v", info.Mode(), err)
+	}
 	attach("")
 	if reads(first) != "" {
 		t.Error("a machine reads a volume that was detached")
@@ -67,7 +72,7 @@ func TestAttachVolumes_ContentsFollowTheVolume(t *testing.T) {
 	attach("")
 	w.check(w.cloud.Volumes().Delete(t.Context(), volume.ID))
 	w.check(agent.attachVolumes(t.Context()))
-	left, err := filepath.Glob(filepath.Join(root, volumesFolder, "*"))
+	left, err := filepath.Glob(filepath.Join(string(agent.options.Real.Volumes()), "*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("of a volume that was deleted there is %s, %v", strings.Join(left, " "), err)
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/transplant-sim/transplant/sim/timeline"
 )
@@ -64,15 +65,52 @@ func (CloudUntouched) judgeShoot(f *findings, events []timeline.Event, id, shoot
 	judgeNames(f, events, id, shoot)
 	// By the cloud's own time: the ledger is read after the fact.
 	upset := disturbancesOf(events, shoot)
-	isSeed := describedIn(events).isHosted(shoot)
+	guests := guestsOf(events, id, shoot)
 	for e, call := range timeline.About[timeline.CloudCalled](events, id) {
-		ofGuests := isSeed && call.What == "volumes" // the control planes on a seed claim them
-		if !upset.at(call.Made) && call.Took && !fluid[call.What] && !ofGuests &&
+		if !upset.at(call.Made) && call.Took && !fluid[call.What] && !guests.excuse(call) &&
 			(call.Verb == "delete" || call.Verb == "create" || call.Verb == "reboot") {
 			f.add(e.At, proof(e.Seq), "%s: %s has made the cloud %s %s %s (ledger entry %d)", shoot, e.Actor, call.Verb,
 				call.What, nameOf(call), call.Number)
 		}
 	}
+}
+
+// guests are the control planes on a seed that is a shoot, which have claimed volumes of it.
+type guests struct {
+	events []timeline.Event
+	seed   string
+	of     map[string]string // the shoots, by the ids of their volumes
+}
+
+func guestsOf(events []timeline.Event, id, seed string) guests {
+	g := guests{events, seed, map[string]string{}}
+	if !describedIn(events).isHosted(seed) {
+		return g
+	}
+	ids := seenIDs(events)
+	for _, call := range timeline.About[timeline.CloudCalled](events, id) {
+		if call.What == "volumes" && len(call.Values) > 0 {
+			_, claim, _ := strings.Cut(call.Values[0], " ") // the kind is before it
+			namespace, _, _ := strings.Cut(claim, "/")
+			g.of[call.ID] = ids[namespace]
+		}
+	}
+	return g
+}
+
+// excuse a call about a volume of a shoot that did not rest on the seed then: it came, or went.
+func (g guests) excuse(call timeline.CloudCalled) bool {
+	shoot := g.of[call.ID]
+	if shoot == "" || call.What != "volumes" {
+		return false
+	}
+	var then timeline.ShootSeen
+	for e, seen := range timeline.About[timeline.ShootSeen](g.events, shoot) {
+		if e.At <= time.Duration(call.Made) {
+			then = seen
+		}
+	}
+	return !rests(then) || then.StatusSeed != g.seed
 }
 
 // judgeEpochs finds calls by actors that no longer own the shoot.

@@ -43,6 +43,19 @@ func TestCloudUntouched(t *testing.T) {
 	forNobody := func(actor, verb, what string) timeline.Event {
 		return by(actor, "", timeline.CloudCalled{Verb: verb, What: what, ID: "x-1", Outcome: "OK", Took: true})
 	}
+	aSeed := described(`{"seeds": [{"name": "alpha", "hostedBy": "b"}]}`)
+	guest := func(spec, status string) timeline.Event {
+		p := shoot(spec, status, "Reconcile", "Succeeded")
+		p.TechnicalID = "shoot--p--beta"
+		return of("beta", p)
+	}
+	claimed := func(verb, claim string) timeline.Event {
+		p := timeline.CloudCalled{Verb: verb, What: "volumes", ID: "vol-1", Outcome: "OK", Took: true}
+		if claim != "" {
+			p.Values = []string{claim}
+		}
+		return by("control-planes-b", id, p)
+	}
 	check(t, oracle.CloudUntouched{}, map[string]row{
 		"a third-party extension says not whose": {events: history(own, call("create", "machines", 1, "OK"),
 			forNobody("acme-b", "create", "routers"), steady(3)),
@@ -63,9 +76,18 @@ func TestCloudUntouched(t *testing.T) {
 			lacks: "the last entries of the cloud's ledger"},
 		"a volume is deleted": {events: history(call("create", "machines", 1, "OK"), call("create", "volumes", 1, "OK"),
 			steady(3), step("migrate"), call("delete", "volumes", 1, "OK")), want: "delete volumes"},
-		"a volume of a seed": {events: history(described(`{"seeds": [{"name": "alpha", "hostedBy": "b"}]}`),
-			call("create", "machines", 1, "OK"), steady(3), step("migrate"), call("create", "volumes", 1, "OK"),
-			call("delete", "volumes", 1, "OK"))},
+		"a volume of a guest that goes": {events: history(aSeed, call("create", "machines", 1, "OK"), guest("alpha", "alpha"),
+			claimed("create", "PersistentVolumeClaim shoot--p--beta/data-etcd-main-0"), steady(3), guest("b", "alpha"),
+			claimed("delete", ""))},
+		"a volume of a guest that has gone": {events: history(aSeed, call("create", "machines", 1, "OK"),
+			claimed("create", "PersistentVolumeClaim shoot--p--beta/data-etcd-main-0"), steady(3), guest("b", "b"),
+			claimed("delete", ""))},
+		"a volume of a guest that stays": {events: history(aSeed, call("create", "machines", 1, "OK"),
+			claimed("create", "PersistentVolumeClaim shoot--p--beta/data-etcd-main-0"), steady(3), guest("alpha", "alpha"),
+			claimed("delete", "")), want: "delete volumes"},
+		"a volume of the seed itself": {events: history(aSeed, call("create", "machines", 1, "OK"),
+			claimed("create", "PersistentVolumeClaim default/data"), steady(3), guest("b", "b"), claimed("delete", "")),
+			want: "delete volumes"},
 		"a machine of a seed": {events: history(described(`{"seeds": [{"name": "alpha", "hostedBy": "b"}]}`),
 			call("create", "machines", 1, "OK"), steady(3), step("migrate"), call("delete", "machines", 1, "OK")),
 			want: "delete machines"},
@@ -243,6 +265,13 @@ func TestNoOrphans(t *testing.T) {
 		}
 		return of("cloud", timeline.InventorySeen{When: when, Items: items})
 	}
+	volume := func(claim string) timeline.Item {
+		return timeline.Item{Class: "folder", Namespace: "volumes", Name: "vol-1", Owner: claim, Mentions: []string{id}}
+	}
+	claim := timeline.Item{Class: "persistentvolumeclaims", Namespace: id, Name: "data", UID: "claim", Mentions: []string{id}}
+	home := item("namespaces", "", id, id)
+	otherClaim := claim
+	otherClaim.UID = "another"
 	itself := of("", timeline.LandscapeReady{Seeds: []string{"alpha"}})
 	ofItself := func(when string, items ...timeline.Item) timeline.Event {
 		return of("alpha", timeline.InventorySeen{When: when, Items: append(builtIn(), items...)})
@@ -342,6 +371,16 @@ func TestNoOrphans(t *testing.T) {
 			inventory("after", kubeSystem, gateway, replica, gatewayPod))},
 		"a folder of a pod": {events: history(ready, inventory("before", kubeSystem, gateway), steady(0), onB,
 			inventory("after", kubeSystem, gateway, replica, gatewayPod, folder))},
+		"a volume of a claim": {events: history(ready, inventory("before", kubeSystem, volume("claim"), claim, home), steady(0), onA,
+			inventory("after", kubeSystem, volume("claim"), claim, home))},
+		"a volume outlives its claim": {events: history(ready, inventory("before", kubeSystem, volume("claim"), claim, home),
+			steady(0), onA, inventory("after", kubeSystem, volume("claim"), otherClaim, home)),
+			want: "folder volumes/vol-1 of shoot--p--alpha is left on a"},
+		"a new volume outlives its claim": {events: history(ready, inventory("before", kubeSystem, otherClaim, home),
+			steady(0), onA, inventory("after", kubeSystem, volume("claim"), otherClaim, home)),
+			want: "folder volumes/vol-1 of shoot--p--alpha is left on a"},
+		"a volume whose claim nobody can read": {events: history(ready, inventory("before", kubeSystem, volume("claim"), claim, home),
+			steady(0), onA, inventory("after", kubeSystem, volume("claim"), home))},
 		"a folder outlives its pod": {events: history(ready, inventory("before", kubeSystem, gateway), steady(0), onA,
 			inventory("after", kubeSystem, gateway, item("pods", "garden", "gardenlet"), folder)),
 			want: "folder pods/x is left on a"},

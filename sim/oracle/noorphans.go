@@ -12,7 +12,7 @@ import (
 
 // NoOrphans promises that nothing of a shoot is left on a seed that it has left: no object of any type, cluster-scoped
 // ones too, no process, data folder, backup or DNS record (docs/specification/migration.md#cpm-8); that no folder of a
-// pod outlives its pod; and that a source that has let a shoot go, and keeps the namespace until the shoot is restored,
+// pod outlives its pod, and no volume its claim; and that a source that has let a shoot go, and keeps the namespace until the shoot is restored,
 // has nothing in it that extensions have made, but for the Secrets that move with the shoot
 // (docs/contract.md#clause-b4, docs/contract.md#clause-b5).
 type NoOrphans struct{}
@@ -169,6 +169,9 @@ func seenIDs(events []timeline.Event) map[string]string {
 	return ids
 }
 
+// ownersOfFolders are the classes of what folders belong to, by what the folders are.
+var ownersOfFolders = map[string]string{"pods": "pods", "volumes": "persistentvolumeclaims"}
+
 // isUnread says whether nobody could see things of this class in an earlier look: one may have been there all the time.
 func isUnread(parts []string, item timeline.Item) bool {
 	return slices.ContainsFunc(parts, func(part string) bool {
@@ -210,7 +213,7 @@ func (p place) isOfExtension(item timeline.Item) bool {
 func (p place) holds(id string) bool {
 	seen, known := p.last[p.ids[id]]
 	switch {
-	case !known || p.itself(id):
+	case !known || p.isItself(id):
 		return true
 	case seen.Absent:
 		return false
@@ -218,8 +221,8 @@ func (p place) holds(id string) bool {
 	return !p.isSeed || seen.StatusSeed == p.name || seen.SpecSeed == p.name
 }
 
-// itself says whether the place is a seed that is this shoot.
-func (p place) itself(id string) bool { return p.isSeed && p.ids[id] == p.name }
+// isItself says whether the place is a seed that is this shoot.
+func (p place) isItself(id string) bool { return p.isSeed && p.ids[id] == p.name }
 
 // empty says that no other shoot belongs here, of those that were seen.
 func (p place) empty() bool {
@@ -227,7 +230,7 @@ func (p place) empty() bool {
 		return false
 	}
 	for id := range p.ids {
-		if p.holds(id) && !p.itself(id) {
+		if p.holds(id) && !p.isItself(id) {
 			return false
 		}
 	}
@@ -238,11 +241,15 @@ func (o NoOrphans) judgePlace(f *findings, e timeline.Event, here place, before 
 	after []timeline.Item) {
 	known := uids(slices.Collect(maps.Values(before)))
 	there := uids(after)
-	podsSeen := slices.ContainsFunc(after, func(item timeline.Item) bool { return item.Class == "pods" })
+	seen := map[string]bool{}
+	for _, item := range after {
+		seen[item.Class] = true
+	}
 	var orphans []string
 	for key, item := range byName(after) {
-		outlives := podsSeen && item.Class == "folder" && item.Owner != "" && !there[item.Owner]
-		if _, old := before[key]; !old && (outlives || o.isOrphan(here, item, descends(item, after, known))) {
+		_, old := before[key]
+		outlives := item.Class == "folder" && item.Owner != "" && seen[ownersOfFolders[item.Namespace]] && !there[item.Owner]
+		if outlives && (!old || known[item.Owner]) || !old && o.isOrphan(here, item, descends(item, after, known)) {
 			orphans = append(orphans, describe(item))
 		}
 	}

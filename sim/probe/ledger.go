@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/transplant-sim/transplant/api/cloud"
@@ -51,11 +52,20 @@ func (l *Ledger) Sample(ctx context.Context, to timeline.Recorder) error {
 	return nil
 }
 
-// valuesOf a record set that was written; none if the entry is about something else.
+// valuesOf a record set that was written, or for what a volume was made; none if the entry is about something else.
 func valuesOf(entry cloud.LedgerEntry) []string {
-	set := cloud.RecordSet{}
-	if entry.Kind != cloud.KindRecords || len(entry.Object) == 0 || json.Unmarshal(entry.Object, &set) != nil {
+	object := struct {
+		Values []string          `json:"values"`
+		Tags   map[string]string `json:"tags"`
+	}{}
+	if len(entry.Object) == 0 || json.Unmarshal(entry.Object, &object) != nil {
 		return nil
 	}
-	return set.Values
+	switch entry.Kind {
+	case cloud.KindRecords:
+		return object.Values
+	case cloud.KindVolumes:
+		return slices.DeleteFunc([]string{object.Tags[cloud.TagFor]}, func(text string) bool { return text == "" })
+	}
+	return nil
 }

@@ -218,7 +218,7 @@ type CloudCalled struct {
 	What   string `json:"what"` // kind of resource
 	ID     string `json:"id,omitempty"`
 	Name   string `json:"name,omitempty"`
-	// Values are what a DNS record leads to after the call.
+	// Values are what a DNS record leads to after the call, or the claim that a volume was made for.
 	Values  []string `json:"values,omitempty"`
 	Outcome string   `json:"outcome"` // OK, Replayed, or the code of the refusal
 	Took    bool     `json:"took,omitempty"`

@@ -39,6 +39,14 @@ func TestPlan(t *testing.T) {
 	if diff := cmp.Diff(wantAll, got); diff != "" {
 		t.Error(diff)
 	}
+	for _, taken := range append(wantAll, Slot(1).Supervisor().String()+":1") {
+		if at := netip.MustParseAddrPort(taken); Slot(1).Balancers().Contains(at.Addr()) {
+			t.Errorf("%s is one of the load balancers", at)
+		}
+	}
+	if last, err := Slot(1).Link(62*254 - 1); err != nil || Slot(1).Balancers().Contains(last.Addr()) {
+		t.Errorf("the last link has %s, %v", last, err)
+	}
 	if _, err := Slot(0).Link(62 * 254); err == nil {
 		t.Error("a link beyond the plan got an address")
 	}

@@ -69,7 +69,7 @@ func newAgent(ctx context.Context, config Config, log logr.Logger) (*agent, erro
 	}
 	n := &podworker.Node{
 		Client: client, Clock: clock.RealClock{}, Log: log, Launcher: container.NewLauncher(commandName, initName),
-		Address: config.Address, RootDir: config.RootDir, Machine: config.Machine, Images: config.Images,
+		Address: config.Address, RootDir: config.RootDir, Machine: config.Machine, CloudVolumes: config.CloudVolumes, Images: config.Images,
 		RestartBackoff: config.RestartBackoff, MaxRestartBackoff: config.MaxRestartBackoff,
 	}
 	if n.Capacity, err = parseCapacity(config.Capacity); err != nil {

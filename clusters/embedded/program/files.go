@@ -11,9 +11,6 @@ import (
 )
 
 // Names of the files in a cluster's PKI folder: ClusterCA signs for the API server, the node and all users.
-// PowerOff is a file on the disk of a machine whose pods run. While it is there, nothing runs on the machine.
-const PowerOff = "power-off"
-
 const (
 	ClusterCA        = "ca"
 	etcdCA           = "etcd-ca"

@@ -27,6 +27,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
 	"github.com/transplant-sim/transplant/clusters/embedded/checkpoint"
+	"github.com/transplant-sim/transplant/clusters/embedded/program"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 	"github.com/transplant-sim/transplant/cmd/transplant/environment/realnodes"
 	simcloud "github.com/transplant-sim/transplant/sim/cloud"
@@ -252,7 +253,7 @@ func (s *Environment) nodes(l Landscape) (clusters.Companion, error) {
 	if err := os.WriteFile(ca, l.Links().CA(), 0o600); err != nil {
 		return clusters.Companion{}, fmt.Errorf("write the links' certificate authority: %w", err)
 	}
-	access, folder, metrics := l.Dir().Kubeconfig(cloudNodes, switchboard.Cloud), l.Dir().Join("nodes"),
+	access, folder, metrics := l.Dir().Kubeconfig(cloudNodes, switchboard.Cloud), l.Dir().Join(program.NodesFolder),
 		l.MetricsAddress(nodesProgram)
 	host, _, err := net.SplitHostPort(metrics.Listen)
 	if err != nil {

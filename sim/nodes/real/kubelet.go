@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/client-go/util/cert"
 
@@ -41,6 +42,7 @@ type kubelets struct {
 	shoot   string
 	logs    string
 	running map[string]*kubelet // by machine
+	started sync.Map            // the last process of each machine
 }
 
 func (k *kubelets) keep(machines []Machine, access Access) error {
@@ -96,13 +98,14 @@ func (k *kubelets) start(m Machine, before *kubelet, access Access) (*kubelet, e
 	folder := filepath.Join(m.Disk, kubeletFolder)
 	args := []string{
 		"processnode",
-		"--machine=" + m.Disk,
+		program.FlagMachine + m.Disk,
+		"--cloud-volumes=" + string(k.options.Volumes()),
 		"--root-dir=" + folder,
 		"--kubeconfig=" + filepath.Join(folder, kubeconfig),
 		"--node-name=" + m.Node,
 		"--address=" + m.Address,
 		fmt.Sprintf("--port=%d", KubeletPort),
-		"--pod-cidr=" + nthRange(k.plan.Pods, next.pods).String(),
+		program.FlagPods + nthRange(k.plan.Pods, next.pods).String(),
 		"--serving-cert=" + filepath.Join(folder, servingCert),
 		"--serving-key=" + filepath.Join(folder, servingKey),
 		"--client-ca=" + filepath.Join(folder, clientCA),
@@ -115,6 +118,9 @@ func (k *kubelets) start(m Machine, before *kubelet, access Access) (*kubelet, e
 		Name: k.shoot + "/" + m.Node, Path: k.options.Executable, Args: args, Env: program.Env(), Dir: folder,
 		Log: filepath.Join(k.logs, m.ID+".log"),
 	})
+	if err == nil {
+		k.started.Store(m.ID, next.process)
+	}
 	return next, err
 }
 

@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"slices"
+	"path/filepath"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -19,6 +19,7 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/clusters/embedded/program"
 	"github.com/transplant-sim/transplant/clusters/link/forward"
 	"github.com/transplant-sim/transplant/clusters/switchboard"
 )
@@ -32,6 +33,8 @@ type Options struct {
 
 	// LoadBalancers are the addresses that load balancers of the cloud have. Those of the shoots' Services lead to pods.
 	LoadBalancers netip.Prefix
+	// Root has the disks of the machines, and the volumes of the cloud.
+	Root string
 
 	dnsServer string
 }
@@ -48,8 +51,12 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 		"an image for nodes that run pods, and the folder of its programs, as NAME=DIR; may be repeated")
 }
 
+// Volumes of the cloud.
+func (o Options) Volumes() Volumes { return Volumes(filepath.Join(o.Root, "volumes")) }
+
 // Complete makes what follows from the flags. Folders of its own are below root.
 func (o *Options) Complete(root string) (err error) {
+	o.Root = root
 	if len(o.Networks) == 0 {
 		return nil
 	}
@@ -88,7 +95,6 @@ type Machine struct {
 	Address string
 	Boot    string // differs after each boot
 	Disk    string // the folder that stands for it
-	Off     bool   // it has no power, and runs nothing
 	// ClientCA vouches for those who may use the kubelet's API.
 	ClientCA []byte
 }
@@ -99,7 +105,7 @@ type Access struct {
 	Kubeconfig string
 }
 
-// Shoot is what runs for the nodes of one shoot. It is used from one goroutine.
+// Shoot is what runs for the nodes of one shoot. But for Power and Runs, it is used from one goroutine.
 type Shoot struct {
 	kubelets kubelets
 	network  network
@@ -123,8 +129,25 @@ func (s *Shoot) Keep(machines []Machine, access Access) error {
 	if len(machines) == 0 {
 		return s.Stop()
 	}
-	on := slices.DeleteFunc(slices.Clone(machines), func(m Machine) bool { return m.Off })
-	return errors.Join(s.network.keep(access), s.kubelets.keep(on, access))
+	err := s.network.keep(access)
+	switch s.Power() {
+	case program.PowerFrozen:
+		return err
+	case program.PowerOff:
+		machines = nil
+	}
+	return errors.Join(err, s.kubelets.keep(machines, access))
+}
+
+// Power that the machines of the shoot have.
+func (s *Shoot) Power() program.Power {
+	return program.PowerOf(s.kubelets.options.Root, s.kubelets.plan.Range())
+}
+
+// Runs says whether pods run on a machine, or may do so.
+func (s *Shoot) Runs(machine string) bool {
+	p, started := s.kubelets.started.Load(machine)
+	return started && p.(*process.Process).Running()
 }
 
 // Stop ends everything at once, as machines end that lose their power.

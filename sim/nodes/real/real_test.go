@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/clusters/embedded/program"
 )
 
 // flags are read as the harness gives them.
@@ -175,13 +176,21 @@ func TestKeep_MachineThatIsOff_RunsNothing(t *testing.T) {
 	one := w.machine("m-1", "127.244.0.4", "first")
 	w.keep(t, one)
 	before := w.pid("m-1")
-	one.Off = true
-	w.keep(t, one)
-	if now := w.pid("m-1"); before == 0 || now != 0 || w.network.proxy == nil {
+	switchTo := func(power program.Power) {
+		if err := program.SwitchPower(w.kubelets.options.Root, w.kubelets.plan.Range(), power); err != nil {
+			t.Fatal(err)
+		}
+		w.keep(t, one)
+	}
+	switchTo(program.PowerFrozen)
+	if w.pid("m-1") != before || !w.Runs("m-1") {
+		t.Error("a frozen machine has ended")
+	}
+	switchTo(program.PowerOff)
+	if now := w.pid("m-1"); before == 0 || now != 0 || w.Runs("m-1") || w.network.proxy == nil {
 		t.Errorf("process %d, off: %d", before, now)
 	}
-	one.Off = false
-	w.keep(t, one)
+	switchTo(program.PowerOn)
 	w.keep(t, one) // the first may have found that the old one has not ended yet
 	if now := w.pid("m-1"); now == 0 || now == before {
 		t.Errorf("process %d, on again: %d", before, now)

@@ -2,13 +2,14 @@ package podvolume
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/transplant-sim/transplant/api/cloud"
 )
 
 // Devices is where a machine has the volumes of the cloud that are attached to it, by their ids.
@@ -34,10 +35,10 @@ func (s *Set) claim(ctx context.Context, pod *corev1.Pod, name string, group *in
 	case volume.Spec.Local != nil:
 		path = filepath.Join(s.Machine, volume.Spec.Local.Path)
 		_, err = os.Stat(path)
-	case volume.Spec.CSI != nil && s.Machine != "":
-		path, err = filepath.EvalSymlinks(filepath.Join(s.Machine, Devices, volume.Spec.CSI.VolumeHandle))
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("persistentvolume %q is not attached to this machine", volume.Name)
+	case volume.Spec.CSI != nil && volume.Spec.CSI.Driver == cloud.CSIDriver && s.CloudVolumes != "" && !isBlock(volume):
+		path, err = s.attached(volume.Spec.CSI.VolumeHandle)
+		if err != nil {
+			err = fmt.Errorf("persistentvolume %q: %w", volume.Name, err)
 		}
 	default:
 		err = fmt.Errorf("persistentvolume %q is of a kind that this node does not have", volume.Name)
@@ -49,6 +50,24 @@ func (s *Set) claim(ctx context.Context, pod *corev1.Pod, name string, group *in
 }
 
 // hostPath is where a path of the host is. It sees to it that this is what its type says.
+func isBlock(volume *corev1.PersistentVolume) bool {
+	return ptr.Deref(volume.Spec.VolumeMode, corev1.PersistentVolumeFilesystem) == corev1.PersistentVolumeBlock
+}
+
+// attached is the folder of a volume of the cloud. Whoever makes PersistentVolumes chooses the handle, and pods may
+// write to the disk of the machine: only a link to the folder of this name counts.
+func (s *Set) attached(handle string) (string, error) {
+	if handle != filepath.Base(handle) || !filepath.IsLocal(handle) {
+		return "", fmt.Errorf("%q is no id of a volume", handle)
+	}
+	folder := filepath.Join(s.CloudVolumes, handle)
+	if to, err := os.Readlink(filepath.Join(s.Machine, Devices, handle)); err != nil || to != folder {
+		return "", fmt.Errorf("volume %q is not attached to this machine", handle)
+	}
+	_, err := os.Stat(folder)
+	return folder, err
+}
+
 func (s *Set) hostPath(source *corev1.HostPathVolumeSource) (string, error) {
 	path := filepath.Join(s.Machine, source.Path)
 	return path, checkHostPath(&corev1.HostPathVolumeSource{Path: path, Type: source.Type})

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	testingclock "k8s.io/utils/clock/testing"
 
+	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/container"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/podenv"
 )
@@ -28,6 +29,7 @@ type api struct {
 	clock  *testingclock.FakeClock
 	tokens int
 	down   error
+	volume *corev1.PersistentVolume
 }
 
 func (a *api) Secret(_ context.Context, _, name string) (*corev1.Secret, error) {
@@ -53,10 +55,8 @@ func (a *api) Claim(_ context.Context, _, name string) (*corev1.PersistentVolume
 }
 
 func (a *api) Volume(_ context.Context, name string) (*corev1.PersistentVolume, error) {
-	if name == "of-cloud" {
-		volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		volume.Spec.CSI = &corev1.CSIPersistentVolumeSource{VolumeHandle: "vol-1"}
-		return volume, nil
+	if a.volume != nil {
+		return a.volume, nil
 	}
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "persistentvolumes"}, name)
 }
@@ -187,23 +187,47 @@ func TestWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A volume of the cloud is there as soon as it is attached to the machine.
-func TestClaim_OfAVolumeOfTheCloud_WaitsUntilItIsAttached(t *testing.T) {
+// A volume of the cloud is there as soon as it is attached to the machine. Nothing else of the host is.
+func TestClaim_OfAVolumeOfTheCloud_IsThatOfTheMachine(t *testing.T) {
 	t.Parallel()
-	s := newTestSet(t, &api{})
-	s.Machine = t.TempDir()
-	pod := podWith(corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{
-		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "disk"}}})
-	const want = `volume "v": persistentvolume "of-cloud" is not attached to this machine`
-	if _, err := s.Update(t.Context(), pod); errorText(err) != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
-	disk, devices := t.TempDir(), filepath.Join(s.Machine, Devices)
-	if err := errors.Join(os.MkdirAll(devices, 0o755), os.Symlink(disk, filepath.Join(devices, "vol-1"))); err != nil {
+	volumes, elsewhere, machine := t.TempDir(), t.TempDir(), t.TempDir()
+	devices := filepath.Join(machine, Devices)
+	if err := errors.Join(os.MkdirAll(devices, 0o755), os.Mkdir(filepath.Join(volumes, "vol-1"), 0o777),
+		os.Mkdir(filepath.Join(volumes, "vol-2"), 0o777),
+		os.Symlink(filepath.Join(volumes, "vol-1"), filepath.Join(devices, "vol-1")),
+		os.Symlink(elsewhere, filepath.Join(devices, "vol-3"))); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Update(t.Context(), pod); err != nil || s.paths["v"] != disk {
-		t.Errorf("got %q, %v, want %s", s.paths["v"], err, disk)
+	of := func(driver, handle string) *corev1.PersistentVolume {
+		v := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "of-cloud"}}
+		v.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: handle}
+		return v
+	}
+	block, mode := of(cloud.CSIDriver, "vol-1"), corev1.PersistentVolumeBlock
+	block.Spec.VolumeMode = &mode
+	const prefix = `volume "v": persistentvolume "of-cloud"`
+	for name, c := range map[string]struct {
+		volume *corev1.PersistentVolume
+		want   string
+	}{
+		"attached":       {of(cloud.CSIDriver, "vol-1"), ""},
+		"not attached":   {of(cloud.CSIDriver, "vol-2"), prefix + `: volume "vol-2" is not attached to this machine`},
+		"a planted link": {of(cloud.CSIDriver, "vol-3"), prefix + `: volume "vol-3" is not attached to this machine`},
+		"a way out":      {of(cloud.CSIDriver, "../vol-2"), prefix + `: "../vol-2" is no id of a volume`},
+		"upwards":        {of(cloud.CSIDriver, ".."), prefix + `: ".." is no id of a volume`},
+		"another driver": {of("csi.acme.io", "vol-1"), prefix + ` is of a kind that this node does not have`},
+		"a block device": {block, prefix + ` is of a kind that this node does not have`},
+	} {
+		s := newTestSet(t, &api{volume: c.volume})
+		s.Machine, s.CloudVolumes = machine, volumes
+		_, err := s.Update(t.Context(), podWith(corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "disk"}}}))
+		if got := errorText(err); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+		if want := filepath.Join(volumes, "vol-1"); c.want == "" && s.paths["v"] != want {
+			t.Errorf("%s: got %q, want %q", name, s.paths["v"], want)
+		}
 	}
 }
 

@@ -1,5 +1,6 @@
 // Package podvolume makes the volumes of a pod appear as folders of the host, which containers then see at their
-// mount paths: Secrets, ConfigMaps, projections, the downward API, empty folders, host paths and claims.
+// mount paths: Secrets, ConfigMaps, projections, the downward API, empty folders, host paths and claims, also those of
+// volumes of the cloud.
 //
 // It provisions no storage and starts no containers. Volumes made of API objects follow those objects when Update is
 // called again.
@@ -36,8 +37,10 @@ type Set struct {
 	folder string
 	// Machine is the disk of the machine: paths of the host are below it. Empty for the host's own.
 	Machine string
-	paths   map[string]string // of volumes by name, on the host
-	tokens  map[tokenKey]token
+	// CloudVolumes is the folder of the cloud's volumes, of which a machine has links to those that are attached to it.
+	CloudVolumes string
+	paths        map[string]string // of volumes by name, on the host
+	tokens       map[tokenKey]token
 }
 
 // NewSet keeps the volumes of a pod in a folder of the host, which outlives restarts of the caller.

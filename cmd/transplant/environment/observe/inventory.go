@@ -72,16 +72,16 @@ func (o *Observer) itemsOf(ctx context.Context, seed string) ([]timeline.Item, e
 	return items, err
 }
 
-// volumesOf a seed that is a shoot are those of the cloud that its pods have. Each says of which claim it is.
+// volumesOf a seed that is a shoot are those of the cloud that its pods have. Each belongs to a claim.
 func volumesOf(ctx context.Context, c *cloud.Client, seed string) (items []timeline.Item, err error) {
 	volumes, err := c.Volumes().List(ctx, cloud.Filter{Tags: map[string]string{cloudcontroller.TagShoot: seed}})
 	if err != nil {
 		return nil, fmt.Errorf("list the volumes of seed %q: %w", seed, err)
 	}
 	for _, v := range volumes {
-		claim := v.Tags[cloudcontroller.TagFor]
-		items = append(items, timeline.Item{Class: "folder", Namespace: "volumes", Name: claim, UID: v.ID,
-			Mentions: mentions(claim)})
+		items = append(items, timeline.Item{Class: "folder", Namespace: "volumes", Name: v.ID,
+			Owner:    strings.TrimPrefix(v.Tags[cloud.TagName], cloud.VolumePrefix),
+			Mentions: mentions(v.Tags[cloud.TagFor])})
 	}
 	return items, nil
 }
