@@ -16,7 +16,7 @@ type LoseCluster struct {
 	Cluster `json:",inline"`
 	// Wipe the disks too: a seed returns empty, built anew under the same name. The garden returns as its newest backup
 	// has it, if it is backed up. Of a seed that is a shoot these are the disks of its node, with the volumes of the
-	// pods: what its API server knows is on its host.
+	// pods: what its API server knows is on its host, and volumes of the cloud are on no machine.
 	Wipe bool `json:"wipe,omitempty"`
 }
 

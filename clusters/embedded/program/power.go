@@ -9,8 +9,11 @@ import (
 	"path/filepath"
 )
 
-// NodesFolder, in a run directory, has the disks of machines and the volumes of the cloud.
-const NodesFolder = "nodes"
+// NodesFolder, in a run directory, has the disks of machines and, in VolumesFolder, the volumes of the cloud.
+const (
+	NodesFolder   = "nodes"
+	VolumesFolder = "volumes"
+)
 
 // Flags of a process node by which the nodes of a shoot are known to others.
 const (

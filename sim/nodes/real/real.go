@@ -52,7 +52,7 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 }
 
 // Volumes of the cloud.
-func (o Options) Volumes() Volumes { return Volumes(filepath.Join(o.Root, "volumes")) }
+func (o Options) Volumes() Volumes { return Volumes(filepath.Join(o.Root, program.VolumesFolder)) }
 
 // Complete makes what follows from the flags. Folders of its own are below root.
 func (o *Options) Complete(root string) (err error) {

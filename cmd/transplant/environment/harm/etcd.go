@@ -14,7 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/clusters/embedded/program"
+	"github.com/transplant-sim/transplant/cmd/transplant/environment"
 	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
 	"github.com/transplant-sim/transplant/sim/world"
 )
@@ -137,6 +140,9 @@ func (i *Injector) folderOf(ctx context.Context, seed string, key types.Namespac
 	volume := &corev1.PersistentVolume{}
 	if err := i.on.SeedClients[seed].Get(ctx, types.NamespacedName{Name: claim.Spec.VolumeName}, volume); err != nil {
 		return "", fmt.Errorf("read the volume of claim %s: %w", key, err)
+	}
+	if csi := volume.Spec.CSI; csi != nil && csi.Driver == cloud.CSIDriver && environment.IsHosted(i.on.Landscape, seed) {
+		return i.on.Landscape.Dir().Join(program.NodesFolder, program.VolumesFolder, csi.VolumeHandle), nil
 	}
 	if volume.Spec.HostPath == nil {
 		return "", fmt.Errorf("find the folder of volume %q: it is none of this machine", volume.Name)
