@@ -57,7 +57,7 @@ type Volume struct {
 	Tags      map[string]string `json:"tags,omitempty"`
 }
 
-// Tags of what a shoot's own objects have asked for, and the begin of the name of a volume: the UID of its claim follows.
+// Tags of what a shoot's own objects have asked for, and how the name of a volume begins: the UID of its claim follows.
 const (
 	TagFor       = "transplant.dev/for" // KIND NAMESPACE/NAME
 	TagName      = "transplant.dev/name"

@@ -69,8 +69,8 @@ func setPower(c *Cluster, to program.Power) error {
 // settleTime is longer than it takes to start a process after a look at the power.
 const settleTime = 200 * time.Millisecond
 
-// switchOff the machines of a cluster, with everything that runs on them. With wipe their disks lose the folders of pods
-// and volumes; the volumes of the cloud are not on them.
+// switchOff the machines of a cluster, with everything that runs on them. With wipe their disks lose the folders of
+// pods and volumes; the volumes of the cloud are not on them.
 func switchOff(c *Cluster, wipe bool) error {
 	machines, err := machinesOf(c)
 	errs := []error{err, setPower(c, program.PowerOff)}

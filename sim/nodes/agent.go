@@ -204,8 +204,9 @@ func (a *Agent) attachVolumes(ctx context.Context) error {
 	for i := range all {
 		v := &all[i]
 		before := a.had[v.ID]
-		if before != "" && before != v.MachineID && v.MachineID != "" && a.known[before] == nil && a.runs(before) {
-			errs = append(errs, fmt.Errorf("attach volume %q: machine %q, which had it, has not ended yet", v.ID, before))
+		moved := before != "" && v.MachineID != "" && before != v.MachineID
+		if moved && a.known[before] == nil && a.runs(before) {
+			errs = append(errs, fmt.Errorf("attach volume %q: pods still run on machine %q, which had it", v.ID, before))
 			v.MachineID = before
 		}
 		had[v.ID] = cmp.Or(v.MachineID, before)

@@ -7,8 +7,9 @@
 // control plane that goes away, moves or comes back changes nothing here: everything keeps trying.
 //
 // It deletes nothing in a shoot: a terminated machine falls silent, and its Node is for the shoot's controllers to
-// delete, also one that was registered when the machine had just ended. It runs no container, but for the pods of shoots
-// whose nodes are real (package real), whose machines have the volumes of the cloud, and power while nobody takes it.
+// delete, also one that was registered when the machine had just ended. It runs no container, but for the pods of
+// shoots whose nodes are real (package real), whose machines have the volumes of the cloud, and power while nobody
+// takes it.
 //
 // When an API server answers again after a silence of some seconds, its kwok is started again, for the second
 // and the last of the reasons below, and because its renewals were seen to stay away for half a minute after an outage

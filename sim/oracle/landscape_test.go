@@ -268,7 +268,8 @@ func TestNoOrphans(t *testing.T) {
 	volume := func(claim string) timeline.Item {
 		return timeline.Item{Class: "folder", Namespace: "volumes", Name: "vol-1", Owner: claim, Mentions: []string{id}}
 	}
-	claim := timeline.Item{Class: "persistentvolumeclaims", Namespace: id, Name: "data", UID: "claim", Mentions: []string{id}}
+	claim := timeline.Item{Class: "persistentvolumeclaims", Namespace: id, Name: "data", UID: "claim",
+		Mentions: []string{id}}
 	home := item("namespaces", "", id, id)
 	otherClaim := claim
 	otherClaim.UID = "another"
@@ -371,7 +372,8 @@ func TestNoOrphans(t *testing.T) {
 			inventory("after", kubeSystem, gateway, replica, gatewayPod))},
 		"a folder of a pod": {events: history(ready, inventory("before", kubeSystem, gateway), steady(0), onB,
 			inventory("after", kubeSystem, gateway, replica, gatewayPod, folder))},
-		"a volume of a claim": {events: history(ready, inventory("before", kubeSystem, volume("claim"), claim, home), steady(0), onA,
+		"a volume of a claim": {events: history(ready, inventory("before", kubeSystem, volume("claim"), claim, home),
+			steady(0), onA,
 			inventory("after", kubeSystem, volume("claim"), claim, home))},
 		"a volume outlives its claim": {events: history(ready, inventory("before", kubeSystem, volume("claim"), claim, home),
 			steady(0), onA, inventory("after", kubeSystem, volume("claim"), otherClaim, home)),
@@ -379,7 +381,8 @@ func TestNoOrphans(t *testing.T) {
 		"a new volume outlives its claim": {events: history(ready, inventory("before", kubeSystem, otherClaim, home),
 			steady(0), onA, inventory("after", kubeSystem, volume("claim"), otherClaim, home)),
 			want: "folder volumes/vol-1 of shoot--p--alpha is left on a"},
-		"a volume whose claim nobody can read": {events: history(ready, inventory("before", kubeSystem, volume("claim"), claim, home),
+		"a volume whose claim nobody can read": {events: history(ready,
+			inventory("before", kubeSystem, volume("claim"), claim, home),
 			steady(0), onA, inventory("after", kubeSystem, volume("claim"), home))},
 		"a folder outlives its pod": {events: history(ready, inventory("before", kubeSystem, gateway), steady(0), onA,
 			inventory("after", kubeSystem, gateway, item("pods", "garden", "gardenlet"), folder)),

@@ -12,9 +12,9 @@ import (
 
 // NoOrphans promises that nothing of a shoot is left on a seed that it has left: no object of any type, cluster-scoped
 // ones too, no process, data folder, backup or DNS record (docs/specification/migration.md#cpm-8); that no folder of a
-// pod outlives its pod, and no volume its claim; and that a source that has let a shoot go, and keeps the namespace until the shoot is restored,
-// has nothing in it that extensions have made, but for the Secrets that move with the shoot
-// (docs/contract.md#clause-b4, docs/contract.md#clause-b5).
+// pod outlives its pod, and no volume of the cloud its claim; and that a source that has let a shoot go, and keeps the
+// namespace until the shoot is restored, has nothing in it that extensions have made, but for the Secrets that move
+// with the shoot (docs/contract.md#clause-b4, docs/contract.md#clause-b5).
 type NoOrphans struct{}
 
 var _ Oracle = NoOrphans{}

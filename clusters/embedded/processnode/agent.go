@@ -31,6 +31,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/kubeletapi"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/podenv"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/podref"
+	"github.com/transplant-sim/transplant/clusters/embedded/processnode/podvolume"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/podworker"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/service"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/storage"
@@ -69,7 +70,8 @@ func newAgent(ctx context.Context, config Config, log logr.Logger) (*agent, erro
 	}
 	n := &podworker.Node{
 		Client: client, Clock: clock.RealClock{}, Log: log, Launcher: container.NewLauncher(commandName, initName),
-		Address: config.Address, RootDir: config.RootDir, Machine: config.Machine, CloudVolumes: config.CloudVolumes, Images: config.Images,
+		Address: config.Address, RootDir: config.RootDir, Machine: config.Machine, Images: config.Images,
+		Cloud:          podvolume.DriverOf(config.CloudVolumes),
 		RestartBackoff: config.RestartBackoff, MaxRestartBackoff: config.MaxRestartBackoff,
 	}
 	if n.Capacity, err = parseCapacity(config.Capacity); err != nil {

@@ -74,7 +74,8 @@ func addFlags(command *cobra.Command, c *Config) {
 	flags.StringVar(&c.RootDir, "root-dir", "", "`DIR` for pods and volumes; it stays when the agent ends")
 	flags.StringVar(&c.Machine, "machine", "", "`DIR` that is the disk of the machine: paths of the host are below it. "+
 		"Others then register the Node, say what it is, and forward the addresses of services")
-	flags.StringVar(&c.CloudVolumes, "cloud-volumes", "", "`DIR` with the volumes of the cloud that machines may have")
+	flags.StringVar(&c.CloudVolumes, "cloud-volumes", "",
+		"the CSI driver of the cloud's volumes, and the absolute folder that has them, as `DRIVER=DIR`")
 	flags.Var(images(c.Images), "image", "an image, and the folder of its programs; may be repeated")
 	flags.StringVar(&c.ServingCert, "serving-cert", "", "certificate `FILE` of the kubelet's API")
 	flags.StringVar(&c.ServingKey, "serving-key", "", "key `FILE` of the kubelet's API")

@@ -20,7 +20,7 @@ type Config struct {
 	LoadBalancers netip.Prefix // addresses for services of type LoadBalancer; invalid as Services
 	RootDir       string       // keeps pods/ and volumes/
 	Machine       string       // the disk of the machine whose Node others register; empty where the node is its own
-	CloudVolumes  string       // has the volumes of the cloud that machines may have
+	CloudVolumes  string       // DRIVER=DIR of the volumes of the cloud; empty for none
 	Images        map[string]string
 	ServingCert   string
 	ServingKey    string
@@ -56,11 +56,9 @@ func (c *Config) complete() error {
 		}
 	}
 	if c.Machine != "" {
-		for _, path := range []*string{&c.Machine, &c.CloudVolumes} {
-			absolute, err := filepath.Abs(*path)
-			errs = append(errs, err)
-			*path = absolute
-		}
+		absolute, err := filepath.Abs(c.Machine)
+		errs = append(errs, err)
+		c.Machine = absolute
 	}
 	for _, path := range []*string{&c.RootDir, &c.Kubeconfig, &c.ServingCert, &c.ServingKey, &c.ClientCA} {
 		absolute, err := filepath.Abs(*path)

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/client-go/util/cert"
 
+	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/clusters/embedded/address"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/program"
@@ -99,7 +100,7 @@ func (k *kubelets) start(m Machine, before *kubelet, access Access) (*kubelet, e
 	args := []string{
 		"processnode",
 		program.FlagMachine + m.Disk,
-		"--cloud-volumes=" + string(k.options.Volumes()),
+		"--cloud-volumes=" + cloud.CSIDriver + "=" + string(k.options.Volumes()),
 		"--root-dir=" + folder,
 		"--kubeconfig=" + filepath.Join(folder, kubeconfig),
 		"--node-name=" + m.Node,

@@ -5,15 +5,23 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
-
-	"github.com/transplant-sim/transplant/api/cloud"
 )
 
 // Devices is where a machine has the volumes of the cloud that are attached to it, by their ids.
 const Devices = "/dev/disk/by-id"
+
+// Driver is a CSI driver with the folder that has its volumes. A machine has links to those that are attached to it.
+type Driver struct{ Name, Folder string }
+
+// DriverOf the text DRIVER=DIR.
+func DriverOf(text string) (d Driver) {
+	d.Name, d.Folder, _ = strings.Cut(text, "=")
+	return d
+}
 
 // claim finds the folder behind a claim. A claim that is not bound yet is an error, and worth another look.
 func (s *Set) claim(ctx context.Context, pod *corev1.Pod, name string, group *int64) (string, error) {
@@ -35,7 +43,7 @@ func (s *Set) claim(ctx context.Context, pod *corev1.Pod, name string, group *in
 	case volume.Spec.Local != nil:
 		path = filepath.Join(s.Machine, volume.Spec.Local.Path)
 		_, err = os.Stat(path)
-	case volume.Spec.CSI != nil && volume.Spec.CSI.Driver == cloud.CSIDriver && s.CloudVolumes != "" && !isBlock(volume):
+	case volume.Spec.CSI != nil && volume.Spec.CSI.Driver == s.Cloud.Name && !isBlock(volume):
 		path, err = s.attached(volume.Spec.CSI.VolumeHandle)
 		if err != nil {
 			err = fmt.Errorf("persistentvolume %q: %w", volume.Name, err)
@@ -60,7 +68,7 @@ func (s *Set) attached(handle string) (string, error) {
 	if handle != filepath.Base(handle) || !filepath.IsLocal(handle) {
 		return "", fmt.Errorf("%q is no id of a volume", handle)
 	}
-	folder := filepath.Join(s.CloudVolumes, handle)
+	folder := filepath.Join(s.Cloud.Folder, handle)
 	if to, err := os.Readlink(filepath.Join(s.Machine, Devices, handle)); err != nil || to != folder {
 		return "", fmt.Errorf("volume %q is not attached to this machine", handle)
 	}

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	testingclock "k8s.io/utils/clock/testing"
 
-	"github.com/transplant-sim/transplant/api/cloud"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/container"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/podenv"
 )
@@ -198,28 +197,29 @@ func TestClaim_OfAVolumeOfTheCloud_IsThatOfTheMachine(t *testing.T) {
 		os.Symlink(elsewhere, filepath.Join(devices, "vol-3"))); err != nil {
 		t.Fatal(err)
 	}
+	const driver = "csi.cloud"
 	of := func(driver, handle string) *corev1.PersistentVolume {
 		v := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "of-cloud"}}
 		v.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: handle}
 		return v
 	}
-	block, mode := of(cloud.CSIDriver, "vol-1"), corev1.PersistentVolumeBlock
+	block, mode := of(driver, "vol-1"), corev1.PersistentVolumeBlock
 	block.Spec.VolumeMode = &mode
 	const prefix = `volume "v": persistentvolume "of-cloud"`
 	for name, c := range map[string]struct {
 		volume *corev1.PersistentVolume
 		want   string
 	}{
-		"attached":       {of(cloud.CSIDriver, "vol-1"), ""},
-		"not attached":   {of(cloud.CSIDriver, "vol-2"), prefix + `: volume "vol-2" is not attached to this machine`},
-		"a planted link": {of(cloud.CSIDriver, "vol-3"), prefix + `: volume "vol-3" is not attached to this machine`},
-		"a way out":      {of(cloud.CSIDriver, "../vol-2"), prefix + `: "../vol-2" is no id of a volume`},
-		"upwards":        {of(cloud.CSIDriver, ".."), prefix + `: ".." is no id of a volume`},
+		"attached":       {of(driver, "vol-1"), ""},
+		"not attached":   {of(driver, "vol-2"), prefix + `: volume "vol-2" is not attached to this machine`},
+		"a planted link": {of(driver, "vol-3"), prefix + `: volume "vol-3" is not attached to this machine`},
+		"a way out":      {of(driver, "../vol-2"), prefix + `: "../vol-2" is no id of a volume`},
+		"upwards":        {of(driver, ".."), prefix + `: ".." is no id of a volume`},
 		"another driver": {of("csi.acme.io", "vol-1"), prefix + ` is of a kind that this node does not have`},
 		"a block device": {block, prefix + ` is of a kind that this node does not have`},
 	} {
 		s := newTestSet(t, &api{volume: c.volume})
-		s.Machine, s.CloudVolumes = machine, volumes
+		s.Machine, s.Cloud = machine, DriverOf(driver+"="+volumes)
 		_, err := s.Update(t.Context(), podWith(corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "disk"}}}))
 		if got := errorText(err); got != c.want {

@@ -37,10 +37,10 @@ type Set struct {
 	folder string
 	// Machine is the disk of the machine: paths of the host are below it. Empty for the host's own.
 	Machine string
-	// CloudVolumes is the folder of the cloud's volumes, of which a machine has links to those that are attached to it.
-	CloudVolumes string
-	paths        map[string]string // of volumes by name, on the host
-	tokens       map[tokenKey]token
+	// Cloud has volumes that are attached to machines; the zero value where there are none.
+	Cloud  Driver
+	paths  map[string]string // of volumes by name, on the host
+	tokens map[tokenKey]token
 }
 
 // NewSet keeps the volumes of a pod in a folder of the host, which outlives restarts of the caller.

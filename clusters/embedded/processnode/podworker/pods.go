@@ -29,6 +29,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/container"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/podenv"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode/podref"
+	"github.com/transplant-sim/transplant/clusters/embedded/processnode/podvolume"
 )
 
 // Node is what all pods of this node share.
@@ -41,13 +42,12 @@ type Node struct {
 	Addresses *address.Pool         // of the pods
 	Services  listers.ServiceLister // of all services
 	Capacity  corev1.ResourceList
-	APIServer podenv.APIServer // as pods get it
-	Address   netip.Addr       // of the node
-	RootDir   string           // keeps pods/
-	// CloudVolumes is the folder of the cloud's volumes; empty where there are none.
-	CloudVolumes string
-	Machine      string            // the disk of the machine, on which paths of the host are; empty for the host's own
-	Images       map[string]string // folders of programs, by the names of images
+	APIServer podenv.APIServer  // as pods get it
+	Address   netip.Addr        // of the node
+	RootDir   string            // keeps pods/
+	Cloud     podvolume.Driver  // of the cloud, whose volumes machines have; the zero value for none
+	Machine   string            // the disk of the machine, on which paths of the host are; empty for the host's own
+	Images    map[string]string // folders of programs, by the names of images
 
 	RestartBackoff    time.Duration // of a container that fails, doubling
 	MaxRestartBackoff time.Duration

@@ -47,7 +47,7 @@ func newSandbox(p *pod) *sandbox {
 		wait: backoff.Delay{Base: 200 * time.Millisecond, Max: 10 * time.Second},
 	}
 	s.volumes = podvolume.NewSet(s.folder+"/volumes", s.objects, p.Capacity, p.Clock)
-	s.volumes.Machine, s.volumes.CloudVolumes = p.Machine, p.CloudVolumes
+	s.volumes.Machine, s.volumes.Cloud = p.Machine, p.Cloud
 	return s
 }
 
