@@ -183,8 +183,8 @@ func (a *Agent) look(ctx context.Context) (time.Duration, error) {
 	return next, errors.Join(errs...)
 }
 
-// attachVolumes of the cloud to the machines whose pods run. No machine gets a volume while pods run on the one that had
-// it before.
+// attachVolumes of the cloud to the machines whose pods run. No machine gets a volume while pods run on the one that
+// had it before.
 func (a *Agent) attachVolumes(ctx context.Context) error {
 	if len(a.options.Real.Networks) == 0 {
 		return nil
