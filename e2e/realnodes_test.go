@@ -52,7 +52,7 @@ type podsUser struct {
 // Whatever a user does with pods works through the shoot's API server, before its control plane moves and after, with
 // the same processes. While it moves, they are away for about as long as the API server is.
 func TestRealNodes_ControlPlaneMoves_PodsAreReachedAgain(t *testing.T) {
-	t.Parallel()
+	// Not beside others: it compares two outages of seconds, and runs more processes than any of them.
 	u := newPodsUser(t)
 	pods := u.deploy(t)
 	u.registerWebhook(t)
