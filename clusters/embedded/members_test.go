@@ -11,7 +11,8 @@ import (
 )
 
 // A garden whose etcd is on three seeds outlives one of them, answers nobody without two, and is back with the first
-// that returns. What was written is there.
+// that returns. What was written is there. A read waits until the members have a leader. A write that is on its way to
+// a leader that has died gets an error.
 func TestGardenMembers_TwoOfThreeAreLost_NobodyCanWrite(t *testing.T) {
 	t.Parallel()
 	seeds := []string{"a", "b", "c"}
@@ -20,6 +21,7 @@ func TestGardenMembers_TwoOfThreeAreLost_NobodyCanWrite(t *testing.T) {
 	config, clients := client(t, garden, clusters.Observer)
 	must(t, createSecret(t.Context(), clients, "all"))
 	must(t, a.Lose(t.Context(), false))
+	must(t, ask(t, config, bound))
 	must(t, createSecret(t.Context(), clients, "two"))
 	must(t, b.Freeze(t.Context()))
 	if err := ask(t, config, 3*time.Second); err == nil {
