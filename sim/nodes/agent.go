@@ -176,11 +176,11 @@ func (a *Agent) look(ctx context.Context) (time.Duration, error) {
 	for _, ended := range a.assign(ctx, byShoot) {
 		<-ended.done // or the next kwok of this shoot would meet the last one
 	}
-	errs = append(errs, a.attachVolumes(ctx))
-	if len(errs) > 0 {
+	err = errors.Join(append(errs, a.attachVolumes(ctx))...)
+	if err != nil {
 		next = min(next, time.Second)
 	}
-	return next, errors.Join(errs...)
+	return next, err
 }
 
 // attachVolumes of the cloud to the machines whose pods run. No machine gets a volume while pods run on the one that
@@ -199,20 +199,26 @@ func (a *Agent) attachVolumes(ctx context.Context) error {
 			disks[id] = filepath.Join(a.options.RootDir, id)
 		}
 	}
+	err = a.keepBack(all, a.runs)
+	return errors.Join(err, a.options.Real.Volumes().Attach(all, disks))
+}
+
+// keepBack leaves a volume with the machine that had it before, if that is gone and pods still run on it.
+func (a *Agent) keepBack(all []cloud.Volume, runs func(machine string) bool) error {
 	var errs []error
 	had := map[string]string{}
 	for i := range all {
 		v := &all[i]
 		before := a.had[v.ID]
 		moved := before != "" && v.MachineID != "" && before != v.MachineID
-		if moved && a.known[before] == nil && a.runs(before) {
+		if moved && a.known[before] == nil && runs(before) {
 			errs = append(errs, fmt.Errorf("attach volume %q: pods still run on machine %q, which had it", v.ID, before))
 			v.MachineID = before
 		}
 		had[v.ID] = cmp.Or(v.MachineID, before)
 	}
 	a.had = had
-	return errors.Join(append(errs, a.options.Real.Volumes().Attach(all, disks))...)
+	return errors.Join(errs...)
 }
 
 // runs says whether pods run on a machine.

@@ -77,3 +77,36 @@ func TestAttachVolumes_ContentsFollowTheVolume(t *testing.T) {
 		t.Errorf("of a volume that was deleted there is %s, %v", strings.Join(left, " "), err)
 	}
 }
+
+// A machine that is gone, and whose pods still run, keeps its volumes until they have ended. A machine that is there
+// has lost what the cloud has given to another.
+func TestKeepBack_PodsOfAMachineThatIsGone_VolumeWaits(t *testing.T) {
+	t.Parallel()
+	agent := New(Options{})
+	agent.known["there"] = &machine{}
+	pods := map[string]bool{"gone": true, "there": true}
+	look := func(attachedTo string) (at string, err error) {
+		all := []cloud.Volume{{Meta: cloud.Meta{ID: "v"}, MachineID: attachedTo}}
+		err = agent.keepBack(all, func(machine string) bool { return pods[machine] })
+		return all[0].MachineID, err
+	}
+	for i, step := range []struct {
+		to, want string
+		waits    bool
+	}{
+		{to: "there", want: "there"},
+		{to: "gone", want: "gone"}, // the cloud took it away from a machine that lives
+		{to: "", want: ""},
+		{to: "third", want: "gone", waits: true},
+		{to: "third", want: "gone", waits: true},
+	} {
+		at, err := look(step.to)
+		if at != step.want || (err != nil) != step.waits {
+			t.Errorf("look %d: the volume is at %q, %v; want %q", i, at, err, step.want)
+		}
+	}
+	pods["gone"] = false
+	if at, err := look("third"); at != "third" || err != nil {
+		t.Errorf("when the pods have ended the volume is at %q, %v", at, err)
+	}
+}
