@@ -24,8 +24,8 @@ import (
 type OwnedError struct{ Shoot, Why string }
 
 func (e *OwnedError) Error() string {
-	return fmt.Sprintf("restore the control plane of shoot %q outside any seed: %s; two control planes of one shoot "+
-		"would run", e.Shoot, e.Why)
+	return fmt.Sprintf("restore the control plane of shoot %q outside any seed: two control planes of one shoot "+
+		"would run: %s", e.Shoot, e.Why)
 }
 
 // IncompleteError names what the restore cannot do without and has not found.
@@ -149,7 +149,8 @@ func (r *run) checkNobodyRuns(ctx context.Context) error {
 			return err
 		}
 		if reports {
-			return &OwnedError{r.key.String(), fmt.Sprintf("seed %q %s, and its gardenlet reports", seed, why)}
+			return &OwnedError{r.key.String(), fmt.Sprintf("seed %q %s, and its gardenlet reports; if it is lost, wait until "+
+				"its condition GardenletReady is Unknown", seed, why)}
 		}
 	}
 	return nil

@@ -20,7 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
@@ -85,6 +85,9 @@ func WriteOutside(dir rundir.Dir, has Outside) error {
 
 // OutsideDir is the folder of the control plane of a shoot that runs outside any seed. It is there for as long as that.
 func OutsideDir(dir rundir.Dir, shoot string) string { return dir.Join("outside", shoot) }
+
+// outsideLogs is what the paths of its logs begin with. They stay.
+func outsideLogs(dir rundir.Dir, shoot string) string { return dir.Join("logs", "outside-"+shoot+"-") }
 
 // addressFile in that folder has the address.
 const addressFile = "address"
@@ -153,7 +156,12 @@ func restoreOutside(ctx context.Context, dir rundir.Dir, shoot, handOver string,
 	if err != nil {
 		return err
 	}
-	restore, err := has.restore()
+	log, err := os.OpenFile(outsideLogs(dir, shoot)+"command.log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the log: %w", err)
+	}
+	defer log.Close()
+	restore, err := has.restore(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log))))
 	if err != nil {
 		return err
 	}
@@ -219,7 +227,7 @@ func readOutside(dir rundir.Dir) (has Outside, err error) {
 }
 
 // restore is without the place where programs run.
-func (has Outside) restore() (*outside.Restore, error) {
+func (has Outside) restore(log logr.Logger) (*outside.Restore, error) {
 	gardenConfig, err := clientcmd.BuildConfigFromFlags("", has.GardenKubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("read the garden's kubeconfig: %w", err)
@@ -248,7 +256,7 @@ func (has Outside) restore() (*outside.Restore, error) {
 			DeltaInterval: has.DeltaInterval.Duration, FullSnapshotInterval: has.FullSnapshotInterval.Duration,
 		},
 		Garden: ground.Garden, Owners: ground.Owners, Bucket: ground.Bucket, States: ground.States, Clock: ground.Clock,
-		Boottime: ground.Boottime, Release: releaser{ground.Boottime}, Log: klog.Background().WithName("outside"),
+		Boottime: ground.Boottime, Release: releaser{ground.Boottime}, Log: log,
 		Hear:         &secondsign.Hearing{Garden: ground.Garden, Shoots: shoots},
 		GardenAccess: garden,
 		CloudAccess: func(technicalID string) ([]byte, error) {
@@ -288,7 +296,7 @@ func (has Outside) machine(dir rundir.Dir, shoot string, log logr.Logger) (m *pl
 		return nil, nil, fmt.Errorf("make the folders of the control plane: %w", err)
 	}
 	runner := process.NewRunner()
-	m = &plainpod.Machine{Runner: runner, Dir: folder, Logs: dir.Join("logs", "outside-"+shoot+"-"), Temporary: temporary,
+	m = &plainpod.Machine{Runner: runner, Dir: folder, Logs: outsideLogs(dir, shoot), Temporary: temporary,
 		Address: at, Env: program.Env(), Clock: clock.RealClock{}, Log: log,
 		Command: func(image string, command []string) (string, []string, error) {
 			switch image {
