@@ -1,5 +1,5 @@
 // Package cli is the command line of landscapes, on both backends: up, down, list, status, logs, kubeconfig,
-// scrape-targets, controlplane.
+// scrape-targets, controlplane, and lose, return, freeze and thaw for clusters.
 //
 // It parses, prints and calls; what happens is in package supervisor. What runs on the clusters comes from the caller.
 package cli
@@ -55,10 +55,8 @@ type Shoot struct {
 
 // NewCommands lists the commands.
 func NewCommands(configure Configure) []*cobra.Command {
-	return []*cobra.Command{
-		newUp(configure), newDown(), newList(), newStatus(configure), newLogs(), newKubeconfig(), newScrapeTargets(),
-		newControlPlane(), newSupervise(configure),
-	}
+	return append(newAbilities(), newUp(configure), newDown(), newList(), newStatus(configure), newLogs(),
+		newKubeconfig(), newScrapeTargets(), newControlPlane(), newSupervise(configure))
 }
 
 // landscapeFlag says which landscape is meant.

@@ -212,6 +212,8 @@ func TestLifeOfALandscape(t *testing.T) {
 	})
 	t.Run("Kubeconfig", func(t *testing.T) { testKubeconfig(t, h) })
 	t.Run("Logs", func(t *testing.T) { testLogs(t, h) })
+	t.Run("Abilities", func(t *testing.T) { testAbilities(t, h) })
+	state = h.state(t, "default") // what has returned are new processes
 	t.Run("Pod", func(t *testing.T) { startPod(t, h, "a") })
 	t.Run("AnotherUser", func(t *testing.T) { testAnotherUserDoesNotStop(t, h) })
 	t.Run("Status", func(t *testing.T) { testStatus(t, h, state) })
@@ -237,6 +239,41 @@ func descendants(t *testing.T, supervisor process.ID) []process.ID {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// A cluster that is lost or frozen does not answer, and does when it has returned or goes on.
+func testAbilities(t *testing.T, h home) {
+	answers := func(cluster string) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		_, err := clientOf(t, h, cluster).CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{})
+		return err
+	}
+	for _, pair := range [][2]string{{"lose", "return"}, {"freeze", "thaw"}} {
+		if output := h.run(t, pair[0], "a", "b"); strings.Count(output, "\n") != 2 {
+			t.Errorf("%s says %q", pair[0], output)
+		}
+		if output, err := h.try(t, "status"); (err == nil) == (pair[0] == "lose") {
+			t.Errorf("after %s the status is %v, %q", pair[0], err, output)
+		}
+		for _, cluster := range []string{"a", "b"} {
+			if err := answers(cluster); err == nil {
+				t.Errorf("after %s cluster %q answers", pair[0], cluster)
+			}
+		}
+		if err := answers("garden"); err != nil {
+			t.Errorf("after %s of others the garden does not answer: %v", pair[0], err)
+		}
+		h.run(t, pair[1], "b", "a")
+		for _, cluster := range []string{"a", "b"} {
+			eventually(t, func() error { return answers(cluster) })
+		}
+	}
+	output, err := h.try(t, "lose", "a", "elm")
+	if err == nil || !strings.Contains(output, `"elm"`) || !strings.Contains(output, `Cluster "a" is lost`) {
+		t.Errorf("lose of a cluster that is there and one that is not: %v, %q", err, output)
+	}
+	h.run(t, "return", "a")
 }
 
 func startPod(t *testing.T, h home, cluster string) {

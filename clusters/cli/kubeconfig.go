@@ -59,18 +59,29 @@ func newKubeconfig() *cobra.Command {
 	return command
 }
 
+// completeClusters names the clusters of a landscape, for a shell.
+func completeClusters(flags landscapeFlag) (all []cobra.Completion) {
+	dir, err := flags.dir()
+	if err != nil {
+		return nil
+	}
+	state, err := dir.ReadState()
+	if err != nil {
+		return nil
+	}
+	for _, c := range state.Clusters {
+		all = append(all, cobra.CompletionWithDesc(c.Name, c.Role))
+	}
+	return all
+}
+
 // completeTargets names the clusters of a landscape, and the shoots with a kubeconfig, for a shell.
 func completeTargets(flags landscapeFlag) []cobra.Completion {
 	dir, err := flags.dir()
 	if err != nil {
 		return nil
 	}
-	var all []cobra.Completion
-	if state, err := dir.ReadState(); err == nil {
-		for _, c := range state.Clusters {
-			all = append(all, cobra.CompletionWithDesc(c.Name, c.Role))
-		}
-	}
+	all := completeClusters(flags)
 	for _, shoot := range kubeconfigsOf(dir, user) {
 		all = append(all, cobra.CompletionWithDesc(shoot, "shoot"))
 	}

@@ -126,7 +126,7 @@ func TestCheck_SomebodyMayRunItOrSomethingIsMissing_IsRefusedByName(t *testing.T
 	}{
 		"its seed is silent": {change: func(*landscape) {}},
 		"the API server answers": {
-			change: func(l *landscape) { l.Hear = silence{} }, want: "two control planes of one shoot would run: its API server answers",
+			change: func(l *landscape) { l.Hear = silence{} }, want: "would run: its API server answers",
 		},
 		"the owner by DNS reports": {
 			change: func(l *landscape) { l.dns.Set(controlplanetest.Owned("uid-b", 4)) },

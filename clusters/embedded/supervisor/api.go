@@ -31,7 +31,8 @@ type Status struct {
 	State *rundir.State `json:"state,omitempty"`
 }
 
-// api is the supervisor's HTTP API on the unix socket: GET /v1/status, POST /v1/stop.
+// api is the supervisor's HTTP API on the unix socket: GET /v1/status, POST /v1/stop, and
+// POST /v1/clusters/<name>/<ability>.
 type api struct {
 	dir    rundir.Dir
 	server *http.Server
@@ -52,6 +53,7 @@ func newAPI(dir rundir.Dir, stop func()) (*api, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/status", a.serveStatus)
 	mux.HandleFunc("POST /v1/stop", a.serveStop)
+	mux.HandleFunc("POST /v1/clusters/{cluster}/{ability}", a.serveAbility)
 	a.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() {
 		defer close(a.served)
@@ -123,12 +125,12 @@ func (a *api) serveStop(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// askTimeout bounds one call of the API.
+// askTimeout bounds the question for the status.
 const askTimeout = 5 * time.Second
 
 // AskStatus asks the supervisor of a landscape. It is an error when none answers.
 func AskStatus(ctx context.Context, dir rundir.Dir) (Status, error) {
-	response, err := call(ctx, dir, http.MethodGet, "/v1/status")
+	response, err := call(ctx, dir, http.MethodGet, "/v1/status", askTimeout)
 	if err != nil {
 		return Status{}, err
 	}
@@ -140,7 +142,8 @@ func AskStatus(ctx context.Context, dir rundir.Dir) (Status, error) {
 	return status, nil
 }
 
-func call(ctx context.Context, dir rundir.Dir, method, path string) (*http.Response, error) {
+// call the API. A timeout of 0 is none.
+func call(ctx context.Context, dir rundir.Dir, method, path string, timeout time.Duration) (*http.Response, error) {
 	short, done, err := shortened(dir)
 	if err != nil {
 		return nil, err
@@ -149,7 +152,7 @@ func call(ctx context.Context, dir rundir.Dir, method, path string) (*http.Respo
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", short)
 	}
-	client := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: askTimeout}
+	client := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: timeout}
 	request, err := http.NewRequestWithContext(ctx, method, "http://supervisor"+path, nil)
 	if err != nil {
 		return nil, err

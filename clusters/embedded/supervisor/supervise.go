@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
+	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
@@ -43,6 +44,7 @@ type message struct {
 
 // Landscape is what a supervisor holds up.
 type Landscape interface {
+	clusters.Landscape
 	State() rundir.State
 	Took() time.Duration
 	Stop(ctx context.Context) error
