@@ -71,6 +71,16 @@ func writeState(t *testing.T, dir rundir.Dir) rundir.State {
 	return state
 }
 
+func TestLose_LandscapeOfARun_SaysWhoBreaksIt(t *testing.T) {
+	dir, _ := written(t, "run")
+	writeState(t, dir)
+	want := `error: lose cluster "a": landscape "run" is that of a run: have a fault of its scenario do it, or start a ` +
+		"landscape with up"
+	if got := say(t, "lose", "a", "--landscape", "run"); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestTablesOfStatus(t *testing.T) {
 	dir, _ := written(t, "default")
 	state := writeState(t, dir)

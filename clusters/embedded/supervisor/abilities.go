@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"strings"
@@ -28,6 +29,10 @@ const (
 // supervisor gives it up.
 func Use(ctx context.Context, dir rundir.Dir, cluster string, ability Ability) error {
 	response, err := call(ctx, dir, http.MethodPost, "/v1/clusters/"+url.PathEscape(cluster)+"/"+string(ability), 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s cluster %q: landscape %q is that of a run: have a fault of its scenario do it, or start a "+
+			"landscape with up", ability, cluster, dir.Name)
+	}
 	if err != nil {
 		return err
 	}
