@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -29,44 +30,38 @@ func (l *landscape) ringIsClosed(t *testing.T) {
 			t.Errorf("status does not show %q:\n%s", want, said)
 		}
 	}
-	if got, want := l.seedsReady(t), "a=True b=True c=True first=True"; got != want {
-		t.Errorf("the seeds are %q, want %q", got, want)
-	}
+	l.on(t, "garden", "wait", "seed", "--all", "--for=condition=GardenletReady=True", "--timeout=0")
 	if got := l.on(t, "a", "get", "namespace", "shoot--p--b", "-o", "name"); got != "namespace/shoot--p--b\n" {
 		t.Errorf("the control plane of b is not on a: %q", got)
 	}
 }
 
-func (l *landscape) seedsReady(t *testing.T) string {
-	t.Helper()
-	return strings.TrimSpace(l.on(t, "garden", "get", "seeds", "-o", `jsonpath={range .items[*]}{.metadata.name}=`+
-		`{.status.conditions[?(@.type=="GardenletReady")].status} {end}`))
-}
-
 // startsCold loses all seeds of the ring and the one outside, and starts the ring again with one control plane outside
-// any seed.
+// any seed. The first command that runs it is killed when seed c lives by it.
 func (l *landscape) startsCold(t *testing.T) {
 	l.run(t, program, "lose", "first", "a", "b", "c", "--landscape", "e2e")
 	l.run(t, program, "return", "a", "b", "c", "--landscape", "e2e")
-	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(time.Second) {
-		said, err := l.try(t, nil, program, "restore-control-plane", "a", "--hand-over", "c", "--landscape", "e2e")
-		if err == nil {
-			break
-		}
-		if !strings.Contains(said, "its gardenlet reports") || time.Now().After(deadline) {
-			t.Fatalf("restore-control-plane: %v\n%s", err, said)
-		}
+	l.on(t, "garden", "wait", "seed", "c", "--for=condition=GardenletReady=Unknown", "--timeout=3m")
+	restore := []string{"restore-control-plane", "a", "--landscape", "e2e"}
+	killed := exec.Command(program, restore...)
+	killed.Env = l.environment
+	if err := killed.Start(); err != nil {
+		t.Fatal(err)
 	}
-	said, _ := l.try(t, nil, program, "status", "--landscape", "e2e") // an error: the seed outside is lost
-	if !regexp.MustCompile(`p/a +c +4 +Restore Succeeded`).MatchString(said) {
-		t.Errorf("status does not show that c has a in the epoch after the next:\n%s", said)
+	l.on(t, "garden", "wait", "seed", "c", "--for=condition=GardenletReady=True", "--timeout=3m")
+	if said, err := l.try(t, nil, program, restore...); err == nil || !strings.Contains(said, "another command does so") {
+		t.Errorf("a second command beside the first: %v\n%s", err, said)
 	}
-	want := "a=True b=True c=True first=Unknown"
-	for deadline := time.Now().Add(3 * time.Minute); l.seedsReady(t) != want; time.Sleep(time.Second) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the seeds are %q, want %q", l.seedsReady(t), want)
-		}
+	if err := killed.Process.Kill(); err != nil {
+		t.Error(err)
 	}
+	_ = killed.Wait() // it was killed
+	l.run(t, program, append(restore, "--hand-over", "c")...)
+	if said := l.run(t, program, "status", "--landscape", "e2e"); !regexp.MustCompile(`p/a +c +5 +Restore Succeeded`).
+		MatchString(said) {
+		t.Errorf("status does not show that c has a in the epoch after two others:\n%s", said)
+	}
+	l.on(t, "garden", "wait", "seed", "a", "b", "c", "--for=condition=GardenletReady=True", "--timeout=3m")
 	if got := l.on(t, "a", "get", "namespace", "kept", "-o", "name"); got != "namespace/kept\n" {
 		t.Errorf("what was on a before is not there: %q", got)
 	}

@@ -130,7 +130,8 @@ func (e *awayError) Error() string { return fmt.Sprintf("%s does not answer: %v"
 func (e *awayError) Unwrap() error { return e.err }
 
 // checkNobodyRuns refuses a shoot that answers by its name, and one of which a seed that reports is the owner by DNS,
-// is responsible in the garden, or is to have it. That nobody runs who is silent is made sure of by the take-over.
+// is responsible in the garden, or is to have it. If an earlier restore has died, no gardenlet acts on the shoot, unless
+// it was bound to its seed by force. That nobody runs who is silent is made sure of by the take-over.
 func (r *run) checkNobodyRuns(ctx context.Context) error {
 	if err := r.of.Hear.Hear(ctx, r.Shoot); err == nil {
 		return &OwnedError{r.key.String(), "its API server answers"}
@@ -139,11 +140,14 @@ func (r *run) checkNobodyRuns(ctx context.Context) error {
 	if err != nil {
 		return &awayError{"DNS, which says who owns the shoot,", err}
 	}
-	for seed, why := range map[string]string{
-		record.Seed:                            "owns it by DNS, in epoch " + fmt.Sprint(record.Epoch),
-		ptr.Deref(r.Shoot.Spec.SeedName, ""):   "is to have it (spec.seedName)",
-		ptr.Deref(r.Shoot.Status.SeedName, ""): "has it (status.seedName)",
-	} {
+	responsible := ptr.Deref(r.Shoot.Status.SeedName, "")
+	seeds := map[string]string{
+		record.Seed: "owns it by DNS, in epoch " + fmt.Sprint(record.Epoch), responsible: "has it (status.seedName)",
+	}
+	if responsible != constants.SeedOutside || lifecycle.Forced(r.Shoot) {
+		seeds[ptr.Deref(r.Shoot.Spec.SeedName, "")] = "is to have it (spec.seedName)"
+	}
+	for seed, why := range seeds {
 		reports, err := r.reports(ctx, seed)
 		if err != nil {
 			return err
@@ -152,6 +156,22 @@ func (r *run) checkNobodyRuns(ctx context.Context) error {
 			return &OwnedError{r.key.String(), fmt.Sprintf("seed %q %s, and its gardenlet reports; if it is lost, wait until "+
 				"its condition GardenletReady is Unknown", seed, why)}
 		}
+	}
+	return nil
+}
+
+// checkHandOver refuses a seed that is not there as one that gets the control plane.
+func (r *Restore) checkHandOver(ctx context.Context, seed string) error {
+	all := &gardencorev1beta1.SeedList{}
+	if err := r.Garden.List(ctx, all); err != nil {
+		return fmt.Errorf("list the seeds of the garden: %w", err)
+	}
+	names := []string{}
+	for i := range all.Items {
+		names = append(names, all.Items[i].Name)
+	}
+	if seed != "" && !slices.Contains(names, seed) {
+		return fmt.Errorf("hand the control plane over to seed %q: the garden has seeds %v", seed, names)
 	}
 	return nil
 }

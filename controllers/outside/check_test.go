@@ -143,7 +143,14 @@ func TestCheck_SomebodyMayRunItOrSomethingIsMissing_IsRefusedByName(t *testing.T
 		"its seed is no more":   {change: func(l *landscape) { delete(l.seeds, "a") }},
 		"DNS does not answer":   {change: func(l *landscape) { l.dns.Down(true) }, want: "DNS, which says who owns"},
 		"it ran outside before": {change: func(l *landscape) { l.shoot.Status.SeedName = ptr.To(constants.SeedOutside) }},
-		"no ShootState":         {change: func(l *landscape) { l.States = saved{} }, want: "missing are the ShootState"},
+		"it ran outside before, and its seed is back by it": {change: func(l *landscape) {
+			l.shoot.Status.SeedName, l.shoot.Spec.SeedName = ptr.To(constants.SeedOutside), ptr.To("b")
+		}},
+		"it ran outside before, and was handed over": {change: func(l *landscape) {
+			l.shoot.Status.SeedName, l.shoot.Spec.SeedName = ptr.To(constants.SeedOutside), ptr.To("b")
+			l.shoot.Annotations = map[string]string{constants.ShootForceRestore: "true"}
+		}, want: `seed "b" is to have it (spec.seedName), and its gardenlet reports`},
+		"no ShootState": {change: func(l *landscape) { l.States = saved{} }, want: "missing are the ShootState"},
 		"a secret is missing": {
 			change: func(l *landscape) { l.States = saved{state: &shootstate.State{}} }, want: `"ca-etcd"`,
 		},
@@ -187,9 +194,40 @@ func TestCheck_ShootCannotBeRead_IsAnError(t *testing.T) {
 	t.Parallel()
 	l := newLandscape()
 	l.garden(t)
-	err := l.Check(t.Context(), types.NamespacedName{Namespace: "garden-p", Name: "omega"})
+	err := l.Check(t.Context(), types.NamespacedName{Namespace: "garden-p", Name: "omega"}, "")
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A seed that is not there cannot get the control plane, whoever asks.
+func TestCheck_HandOverToNoSeed_NamesThoseThereAre(t *testing.T) {
+	t.Parallel()
+	l := onOutside(t, "")
+	l.Hear = silence{}
+	_, byOrder := l.HandOver(t.Context(), alpha, "z")
+	for _, err := range []error{l.Check(t.Context(), alpha, "z"), byOrder} {
+		if err == nil || !strings.Contains(err.Error(), `"z": the garden has seeds [a b]`) {
+			t.Errorf("got %v", err)
+		}
+	}
+	shoot := &gardencorev1beta1.Shoot{}
+	if err := l.Garden.Get(t.Context(), alpha, shoot); err != nil || shoot.Annotations[constants.HandOver] != "" {
+		t.Errorf("the order is written: %v, %v", shoot.Annotations, err)
+	}
+}
+
+// What was asked of a restore that has died does not bind the next one.
+func TestBegin_EarlierRestoreHasDied_ItsOrderIsOver(t *testing.T) {
+	t.Parallel()
+	l := onOutside(t, "b")
+	l.Settings = scope.Settings{InternalDomain: "test"}
+	one := l.on(alpha)
+	if err := one.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if seed, _, err := one.asked(t.Context(), ""); seed != "" || err != nil {
+		t.Errorf("it is to go to seed %q, %v", seed, err)
 	}
 }
 

@@ -88,6 +88,7 @@ type run struct {
 	entries *backupentry.Entries
 	bucket  string
 	guard   etcd.Guard
+	bound   bool // to a seed, which needs nobody here
 }
 
 const (
@@ -104,14 +105,22 @@ func (r *Restore) Run(ctx context.Context, key types.NamespacedName, handOver st
 	if err := one.begin(ctx); err != nil {
 		return err
 	}
-	if err := one.deploy(ctx); err != nil {
-		return err
+	err := one.deploy(ctx)
+	if err == nil {
+		err = one.serve(ctx, handOver)
 	}
-	return one.serve(ctx, handOver)
+	if err != nil && !one.bound && !errors.Is(err, errTaken) {
+		r.Say("Shoot %s has no control plane now. The same command starts it again.", key)
+	}
+	return err
 }
 
-// Check returns why Run would refuse the shoot. It asks the garden and DNS, and no bucket, and writes nothing.
-func (r *Restore) Check(ctx context.Context, key types.NamespacedName) error {
+// Check returns why Run would refuse the shoot, or the seed that is to get it. It asks the garden and DNS, and no
+// bucket, and writes nothing.
+func (r *Restore) Check(ctx context.Context, key types.NamespacedName, handOver string) error {
+	if err := r.checkHandOver(ctx, handOver); err != nil {
+		return err
+	}
 	return r.on(key).checkGarden(ctx)
 }
 

@@ -66,6 +66,9 @@ func (r *run) serve(ctx context.Context, handOver string) error {
 	if err := r.serveClients(clients); err != nil {
 		return err
 	}
+	if handOver == "" {
+		r.of.Say("It stays here until a seed is to get it, by the same command with --hand-over.")
+	}
 	seed, err := r.untilAsked(clients.ctx, handOver)
 	if err != nil {
 		return err
@@ -78,6 +81,7 @@ func (r *run) serve(ctx context.Context, handOver string) error {
 	if err := r.bind(ctx, seed); err != nil {
 		return err
 	}
+	r.bound = true
 	store.end()
 	return r.awaitRestored(ctx, seed)
 }
@@ -181,6 +185,9 @@ func (r *Restore) HandOver(ctx context.Context, key types.NamespacedName, seed s
 	}
 	if seed == "" || ptr.Deref(shoot.Status.SeedName, "") != constants.SeedOutside || r.Hear.Hear(ctx, shoot) != nil {
 		return false, nil
+	}
+	if err := r.checkHandOver(ctx, seed); err != nil {
+		return true, err
 	}
 	if err := patch.Object(ctx, r.Garden, shoot, func() {
 		metav1.SetMetaDataAnnotation(&shoot.ObjectMeta, constants.HandOver, seed)

@@ -18,12 +18,10 @@ import (
 // docs/ownership.md#o6). The first write is over the Shoot that was checked: whoever has changed it since wins. While
 // status.seedName names no Seed, no gardenlet acts on the shoot, and the seed that has had it is its destination.
 func (r *run) take(ctx context.Context) error {
-	if ptr.Deref(r.Shoot.Status.SeedName, "") != constants.SeedOutside {
+	if r.Takeover == nil {
 		if err := r.give(ctx); err != nil {
 			return err
 		}
-	}
-	if r.Takeover == nil {
 		r.Takeover = &ownership.Takeover{
 			Owner: string(r.SeedObject.UID), Seed: constants.SeedOutside, Clock: r.Boottime,
 			Claim:    r.Owners.Claim(r.key.Namespace, r.OwnerLeaseName()),
@@ -43,7 +41,8 @@ func (r *run) take(ctx context.Context) error {
 	return err
 }
 
-// give says in the garden that this place is responsible, and that it is at work.
+// give says in the garden that this place is responsible, and that it is at work. What was asked of an earlier restore
+// is over.
 func (r *run) give(ctx context.Context) error {
 	if err := patch.LockedObject(ctx, r.Garden, r.Shoot, func() {
 		delete(r.Shoot.Annotations, constants.ShootForceRestore)
@@ -53,11 +52,10 @@ func (r *run) give(ctx context.Context) error {
 	}
 	err := patch.LockedStatus(ctx, r.Garden, r.Shoot, func() {
 		status := &r.Shoot.Status
-		before := ptr.Deref(status.SeedName, "")
 		status.SeedName = ptr.To(constants.SeedOutside)
 		status.LastErrors, status.RetryCycleStartTime = nil, nil
 		status.LastOperation = r.operation(gardencorev1beta1.LastOperationStateProcessing,
-			fmt.Sprintf("An operator restores the control plane outside any seed: seed %q is silent.", before))
+			"An operator restores the control plane outside any seed.")
 	})
 	if err != nil {
 		return fmt.Errorf("take shoot %q out of the hands of its seed: %w", r.key, err)

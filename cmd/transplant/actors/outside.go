@@ -9,16 +9,17 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2/textlogger"
 	"k8s.io/utils/clock"
@@ -152,9 +153,16 @@ func dirOf(landscape string) (rundir.Dir, error) {
 }
 
 func restoreOutside(ctx context.Context, dir rundir.Dir, shoot, handOver string, say func(string, ...any)) error {
+	if len(validation.IsDNS1123Label(shoot)) > 0 {
+		return fmt.Errorf("restore a control plane outside any seed: %q is no name of a shoot: name it without its "+
+			"namespace", shoot)
+	}
 	has, err := readOutside(dir)
 	if err != nil {
 		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(OutsideDir(dir, shoot)), 0o700); err != nil {
+		return fmt.Errorf("make the folder of control planes outside any seed: %w", err)
 	}
 	log, err := os.OpenFile(outsideLogs(dir, shoot)+"command.log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -166,13 +174,22 @@ func restoreOutside(ctx context.Context, dir rundir.Dir, shoot, handOver string,
 		return err
 	}
 	restore.Say = say
-	ctx, stop := whileUp(ctx, dir)
-	defer stop()
-	key := types.NamespacedName{Namespace: has.Namespace, Name: shoot}
-	if handed, err := restore.HandOver(ctx, key, handOver); handed || err != nil {
+	owner, err := dir.Owner()
+	if err != nil {
 		return err
 	}
-	if err := restore.Check(ctx, key); err != nil {
+	ctx, stop := while(ctx, func() error { return checkOwner(dir, owner) })
+	defer stop()
+	key := types.NamespacedName{Namespace: has.Namespace, Name: shoot}
+	lock := flock.New(OutsideDir(dir, shoot) + ".lock")
+	defer lock.Close()
+	switch first, err := lock.TryLock(); {
+	case err != nil:
+		return fmt.Errorf("lock the control plane of shoot %q: %w", shoot, err)
+	case !first:
+		return handOverFrom(ctx, lock, restore, key, handOver)
+	}
+	if err := restore.Check(ctx, key, handOver); err != nil {
 		return err
 	}
 	machine, done, err := has.machine(dir, shoot, restore.Log)
@@ -185,13 +202,39 @@ func restoreOutside(ctx context.Context, dir rundir.Dir, shoot, handOver string,
 	return errors.Join(restore.Run(ctx, key, handOver), done())
 }
 
-// whileUp is a context that ends with the landscape: nothing of it outlives its supervisor.
-func whileUp(ctx context.Context, dir rundir.Dir) (context.Context, context.CancelFunc) {
+// handOverFrom has the command that has the lock hand the control plane over, for as long as that command lives.
+func handOverFrom(ctx context.Context, lock *flock.Flock, restore *outside.Restore, key types.NamespacedName,
+	seed string) error {
+	if seed == "" {
+		return fmt.Errorf("restore the control plane of shoot %q outside any seed: another command does so, or has done it: "+
+			"give it to a seed with --hand-over SEED, or end that command", key)
+	}
+	ended := 0
+	ctx, stop := while(ctx, func() error {
+		if free, err := lock.TryLock(); !free || err != nil {
+			return err
+		}
+		if ended++; ended > 5 { // it may have ended because the seed has the control plane, which is seen in a moment
+			return errors.New("the command that ran the control plane has ended")
+		}
+		return lock.Unlock()
+	})
+	defer stop()
+	handed, err := restore.HandOver(ctx, key, seed)
+	if !handed && err == nil {
+		err = fmt.Errorf("hand over shoot %q: another command restores it, and its API server does not answer yet: try again",
+			key)
+	}
+	return err
+}
+
+// while is a context that ends when something no longer is as it should be.
+func while(ctx context.Context, still func() error) (context.Context, context.CancelFunc) {
 	ctx, stop := context.WithCancelCause(ctx)
 	go func() {
 		for {
-			if up, err := dir.Owned(); err == nil && !up {
-				stop(rundir.ErrNotUp)
+			if err := still(); err != nil {
+				stop(err)
 				return
 			}
 			select {
@@ -202,6 +245,18 @@ func whileUp(ctx context.Context, dir rundir.Dir) (context.Context, context.Canc
 		}
 	}()
 	return ctx, func() { stop(nil) }
+}
+
+// checkOwner is an error once a landscape has ended: nothing of it outlives its owner.
+func checkOwner(dir rundir.Dir, owner process.ID) error {
+	up, err := dir.Owned()
+	if err != nil {
+		return nil // it is asked again
+	}
+	if now, err := dir.Owner(); !up || err == nil && now != owner {
+		return rundir.ErrNotUp
+	}
+	return nil
 }
 
 func readOutside(dir rundir.Dir) (has Outside, err error) {
@@ -282,18 +337,17 @@ func (has Outside) machine(dir rundir.Dir, shoot string, log logr.Logger) (m *pl
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the transplant executable: %w", err)
 	}
-	at, err := has.freeAddress()
+	at, release, err := has.freeAddress(dir)
 	if err != nil {
 		return nil, nil, err
 	}
 	folder := OutsideDir(dir, shoot)
-	temporary, err := os.MkdirTemp("", "transplant-outside-")
+	temporary, err := newTemporary(folder)
 	if err == nil {
-		err = errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o700),
-			os.WriteFile(filepath.Join(folder, addressFile), []byte(at.String()), 0o600))
+		err = os.WriteFile(filepath.Join(folder, addressFile), []byte(at.String()), 0o600)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("make the folders of the control plane: %w", err)
+		return nil, nil, errors.Join(fmt.Errorf("make the folders of the control plane: %w", err), release())
 	}
 	runner := process.NewRunner()
 	m = &plainpod.Machine{Runner: runner, Dir: folder, Logs: outsideLogs(dir, shoot), Temporary: temporary,
@@ -307,25 +361,44 @@ func (has Outside) machine(dir rundir.Dir, shoot string, log logr.Logger) (m *pl
 			}
 			return "", nil, fmt.Errorf("nobody knows the image %q here", image)
 		}}
-	return m, func() error { return errors.Join(runner.Close(), os.RemoveAll(temporary), os.RemoveAll(folder)) }, nil
+	return m, func() error {
+		return errors.Join(runner.Close(), os.RemoveAll(temporary), os.RemoveAll(folder), release())
+	}, nil
+}
+
+// newTemporary makes the folder of a control plane anew, which names another one with a short path for sockets. What an
+// earlier command has left there, which was killed, is removed.
+func newTemporary(folder string) (temporary string, err error) {
+	link := filepath.Join(folder, "temporary")
+	if left, err := os.Readlink(link); err == nil {
+		if err := os.RemoveAll(left); err != nil {
+			return "", err
+		}
+	}
+	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o700)); err != nil {
+		return "", err
+	}
+	if temporary, err = os.MkdirTemp("", "transplant-outside-"); err != nil {
+		return "", err
+	}
+	return temporary, os.Symlink(temporary, link)
 }
 
 // proxyPort is where clients come in with a PROXY protocol header.
 const proxyPort = 8443
 
-// freeAddress is the first one that no other control plane outside has.
-func (has Outside) freeAddress() (netip.Addr, error) {
+// freeAddress is the first one that no other control plane outside has, until it is released.
+func (has Outside) freeAddress(dir rundir.Dir) (at netip.Addr, release func() error, err error) {
 	for n := 0; ; n++ {
-		at, err := has.Slot.Outside(n)
-		if err != nil {
-			return at, err
+		if at, err = has.Slot.Outside(n); err != nil {
+			return at, nil, err
 		}
-		taken := slices.ContainsFunc([]int{gatewayPort, workload.PortGuard}, func(port int) bool {
-			listener, err := net.Listen("tcp", net.JoinHostPort(at.String(), strconv.Itoa(port)))
-			return err != nil || listener.Close() != nil
-		})
-		if !taken {
-			return at, nil
+		lock := flock.New(OutsideDir(dir, at.String()) + ".lock")
+		switch free, err := lock.TryLock(); {
+		case err != nil:
+			return at, nil, fmt.Errorf("lock the address %s: %w", at, err)
+		case free:
+			return at, lock.Close, nil
 		}
 	}
 }
