@@ -130,8 +130,8 @@ func (e *awayError) Error() string { return fmt.Sprintf("%s does not answer: %v"
 func (e *awayError) Unwrap() error { return e.err }
 
 // checkNobodyRuns refuses a shoot that answers by its name, and one of which a seed that reports is the owner by DNS,
-// is responsible in the garden, or is to have it. If an earlier restore has died, no gardenlet acts on the shoot, unless
-// it was bound to its seed by force. That nobody runs who is silent is made sure of by the take-over.
+// is responsible in the garden, or is to have it. If an earlier restore has died, no gardenlet acts on the shoot until
+// it is bound to its seed by force. That nobody runs who is silent is made sure of by the take-over.
 func (r *run) checkNobodyRuns(ctx context.Context) error {
 	if err := r.of.Hear.Hear(ctx, r.Shoot); err == nil {
 		return &OwnedError{r.key.String(), "its API server answers"}
