@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
 
+	"github.com/transplant-sim/transplant/api/spelling"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 	"github.com/transplant-sim/transplant/clusters/embedded/supervisor"
 )
 
@@ -38,7 +42,13 @@ func newAbility(ability supervisor.Ability, short, then string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := readState(dir); err != nil {
+			state, err := readState(dir)
+			if err != nil {
+				return err
+			}
+			slices.Sort(names)
+			names = slices.Compact(names)
+			if err := checkNames(ability, names, state.Clusters); err != nil {
 				return err
 			}
 			errs := make([]error, len(names))
@@ -61,4 +71,19 @@ func newAbility(ability supervisor.Ability, short, then string) *cobra.Command {
 	}
 	flags.register(command)
 	return command
+}
+
+// checkNames before the first deed: a mistake in one name must not cost the other clusters anything.
+func checkNames(ability supervisor.Ability, names []string, all []rundir.ClusterState) error {
+	var known []string
+	for _, c := range all {
+		known = append(known, c.Name)
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("%s cluster %q: there are %s%s", ability, name, strings.Join(known, ", "),
+				spelling.Question(name, known))
+		}
+	}
+	return nil
 }

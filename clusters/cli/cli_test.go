@@ -249,31 +249,39 @@ func testAbilities(t *testing.T, h home) {
 		_, err := clientOf(t, h, cluster).CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{})
 		return err
 	}
-	for _, pair := range [][2]string{{"lose", "return"}, {"freeze", "thaw"}} {
-		if output := h.run(t, pair[0], "a", "b"); strings.Count(output, "\n") != 2 {
-			t.Errorf("%s says %q", pair[0], output)
+	for _, pair := range []struct{ breaks, is, repairs, not string }{
+		{"lose", "0 of 5 run, lost", "return", "thaw"}, {"freeze", "5 of 5 run, frozen", "thaw", "return"},
+	} {
+		if output := h.run(t, pair.breaks, "a", "b", "a"); strings.Count(output, "\n") != 2 {
+			t.Errorf("%s says %q", pair.breaks, output)
 		}
-		if output, err := h.try(t, "status"); (err == nil) == (pair[0] == "lose") {
-			t.Errorf("after %s the status is %v, %q", pair[0], err, output)
+		if output := h.run(t, "status"); strings.Count(output, pair.is) != 2 {
+			t.Errorf("after %s the status is %q", pair.breaks, output)
+		}
+		for _, mistake := range []string{pair.breaks, pair.not} {
+			if output, err := h.try(t, mistake, "a"); err == nil || !strings.Contains(output, pair.repairs+" it") {
+				t.Errorf("%s after %s: %v, %q", mistake, pair.breaks, err, output)
+			}
 		}
 		for _, cluster := range []string{"a", "b"} {
 			if err := answers(cluster); err == nil {
-				t.Errorf("after %s cluster %q answers", pair[0], cluster)
+				t.Errorf("after %s cluster %q answers", pair.breaks, cluster)
 			}
 		}
 		if err := answers("garden"); err != nil {
-			t.Errorf("after %s of others the garden does not answer: %v", pair[0], err)
+			t.Errorf("after %s of others the garden does not answer: %v", pair.breaks, err)
 		}
-		h.run(t, pair[1], "b", "a")
+		h.run(t, pair.repairs, "b", "a")
 		for _, cluster := range []string{"a", "b"} {
 			eventually(t, func() error { return answers(cluster) })
 		}
 	}
-	output, err := h.try(t, "lose", "a", "elm")
-	if err == nil || !strings.Contains(output, `"elm"`) || !strings.Contains(output, `Cluster "a" is lost`) {
+	if output, err := h.try(t, "lose", "a", "elm"); err == nil || !strings.Contains(output, `"elm"`) {
 		t.Errorf("lose of a cluster that is there and one that is not: %v, %q", err, output)
 	}
-	h.run(t, "return", "a")
+	if output, err := h.try(t, "return", "a"); err == nil || !strings.Contains(output, "neither lost nor frozen") {
+		t.Errorf("return of a cluster that was spared: %v, %q", err, output)
+	}
 }
 
 func startPod(t *testing.T, h home, cluster string) {

@@ -112,7 +112,7 @@ func (s status) print(out io.Writer, wide bool) error {
 	var rows [][]string
 	var dead []string
 	for _, c := range state.Clusters {
-		text, ended := countRunning(c.Processes)
+		text, ended := countCluster(c)
 		dead = append(dead, ended...)
 		rows = append(rows, []string{c.Name, c.Role, c.URL, text, c.Kubeconfig})
 	}
@@ -207,4 +207,16 @@ func countRunning(all []rundir.ProcessState) (text string, dead []string) {
 		}
 	}
 	return fmt.Sprintf("%d of %d run", len(all)-len(dead), len(all)), dead
+}
+
+// countCluster says also whether a cluster is lost or frozen. Those of a lost one are dead on purpose: none is listed.
+func countCluster(c rundir.ClusterState) (text string, dead []string) {
+	text, dead = countRunning(c.Processes)
+	if c.Outage != "" {
+		text += ", " + string(c.Outage)
+	}
+	if c.Outage == rundir.Lost {
+		dead = nil
+	}
+	return text, dead
 }

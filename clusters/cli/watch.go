@@ -67,7 +67,7 @@ func (s status) changes(seen map[string]string) (lines []string) {
 		}
 	}
 	for _, c := range s.Clusters {
-		text, _ := countRunning(c.Processes)
+		text, _ := countCluster(c)
 		note("cluster "+c.Name, text)
 	}
 	for _, p := range s.Processes {

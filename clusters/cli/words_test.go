@@ -116,6 +116,54 @@ gardenlet-a  garden  https://127.0.3.9:7000
 	}
 }
 
+// A cluster that is lost has no processes on purpose, so status is no error.
+func TestStatus_ClustersAreLostOrFrozen_SaysSo(t *testing.T) {
+	dir, _ := written(t, "default")
+	state := writeState(t, dir)
+	state.Clusters[0].Outage, state.Clusters[1].Outage = rundir.Frozen, rundir.Lost
+	gone := []rundir.ProcessState{{Name: "a/etcd", ID: process.ID{PID: 1 << 30}}}
+	state.Links, state.Clusters[1].Processes = nil, gone
+	if err := dir.WriteState(state); err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(say(t, "status"), "\n\n")
+	want := `CLUSTER  ROLE    URL                     PROCESSES
+garden   garden  https://127.0.3.1:6443  1 of 1 run, frozen
+a        seed    https://127.0.3.2:6443  0 of 1 run, lost
+`
+	if diff := cmp.Diff(want, table); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := say(t, "status", "-o", "yaml"); !strings.Contains(got, "outage: frozen\n") ||
+		!strings.Contains(got, "outage: lost\n") {
+		t.Errorf("as YAML:\n%s", got)
+	}
+	state.Clusters[0].Processes = gone
+	if err := dir.WriteState(state); err != nil {
+		t.Fatal(err)
+	}
+	const dead = "error: the landscape is not whole: a/etcd ended"
+	if got := say(t, "status"); got != dead {
+		t.Errorf("a process of a frozen cluster is dead: got %q, want %q", got, dead)
+	}
+}
+
+// A name that no cluster has is noticed before anything is asked of the supervisor, which is not there.
+func TestLose_OneNameIsWrong_ListsTheClusters(t *testing.T) {
+	dir, _ := written(t, "default")
+	writeState(t, dir)
+	for name, want := range map[string]string{
+		"":        `error: lose cluster "": there are garden, a`,
+		"..":      `error: lose cluster "..": there are garden, a`,
+		"/":       `error: lose cluster "/": there are garden, a`,
+		"gardeen": `error: lose cluster "gardeen": there are garden, a; did you mean "garden"?`,
+	} {
+		if got := say(t, "lose", "a", name); got != want {
+			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
+	}
+}
+
 // Status lists the shoots if there are any, and if the garden can be asked.
 func TestStatus_GardenHasShoots_ListsThem(t *testing.T) {
 	dir, _ := written(t, "default")
@@ -174,7 +222,14 @@ func TestStatus_Watch_PrintsChanges(t *testing.T) {
 	var look int
 	shoots := func(context.Context, string) ([]cli.Shoot, error) {
 		now := looks[min(look, len(looks)-1)]
-		if look++; now == nil {
+		look++
+		if outage := map[int]rundir.Outage{2: rundir.Frozen}[look]; outage != state.Clusters[1].Outage {
+			state.Clusters[1].Outage = outage // the next look sees it
+			if err := dir.WriteState(state); err != nil {
+				return nil, err
+			}
+		}
+		if now == nil {
 			return nil, errors.New("connection refused")
 		}
 		if look > len(looks) { // all are seen; the landscape ends
@@ -191,7 +246,9 @@ func TestStatus_Watch_PrintsChanges(t *testing.T) {
 		t.Errorf("the landscape has ended, and the error is %v", err)
 	}
 	_, changes, _ := strings.Cut(out.String(), "gardenlet-a  garden  https://127.0.3.9:7000\n\n")
-	want := `  shoot p/alpha  a, bound to b  epoch 1  Migrate Error; why
+	want := `  cluster a  1 of 1 run, frozen
+  shoot p/alpha  a, bound to b  epoch 1  Migrate Error; why
+  cluster a  1 of 1 run
   shoots  are not known: connection refused
   shoots  are known
   shoot p/beta  b  epoch -  -

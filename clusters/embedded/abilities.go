@@ -15,6 +15,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/program"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 )
 
 var (
@@ -26,12 +27,29 @@ var (
 // goneWithin bounds how long the pods of a lost cluster may take to follow their node into death.
 const goneWithin = 10 * time.Second
 
+// Outage says whether the cluster is lost or frozen.
+func (c *Cluster) Outage() rundir.Outage {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.outage
+}
+
+// become notes that a cluster is lost, or as it should be. In both cases there is nothing to thaw.
+func become(c *Cluster, outage rundir.Outage) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.outage, c.frozen, c.frozenMachines = outage, nil, nil
+}
+
 // Lose kills every process of the cluster at once, its pods included. With wipe the data of etcd and of the volumes is
 // deleted; keys and kubeconfigs stay, as a cluster's name and addresses do.
-func (c *Cluster) Lose(_ context.Context, wipe bool) error {
+func (c *Cluster) Lose(ctx context.Context, wipe bool) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()
-	below, err := c.descendants()
+	if ctx.Err() != nil { // whoever asked for it has not waited
+		return c.done("lose", ctx.Err())
+	}
+	below, err := descendantsOf(c)
 	var group errgroup.Group
 	for _, p := range c.all() {
 		group.Go(p.Kill)
@@ -40,9 +58,7 @@ func (c *Cluster) Lose(_ context.Context, wipe bool) error {
 	for _, id := range below { // the kernel kills them with the node; here we only wait, or finish the work
 		errs = append(errs, id.Kill(goneWithin))
 	}
-	c.mutex.Lock()
-	c.frozen, c.frozenMachines, c.lost = nil, nil, true
-	c.mutex.Unlock()
+	become(c, rundir.Lost)
 	if wipe {
 		for _, folder := range []string{c.files.EtcdData(), filepath.Join(c.files.Dir, "volumes"),
 			filepath.Join(c.files.Dir, "pods")} {
@@ -57,23 +73,30 @@ func (c *Cluster) Lose(_ context.Context, wipe bool) error {
 func (c *Cluster) Return(ctx context.Context) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()
-	c.mutex.Lock()
-	c.lost = false
-	c.mutex.Unlock()
-	if c.api.Host != "" {
-		return c.done("return", c.launch(c.programs()...), setPower(c, program.PowerOn))
+	err := ctx.Err()
+	switch {
+	case err != nil:
+	case c.api.Host != "":
+		err = errors.Join(c.launch(c.programs()...), setPower(c, program.PowerOn))
+	default:
+		if err = c.serve(ctx); err == nil {
+			err = c.settle(ctx, true)
+		}
 	}
-	err := c.serve(ctx)
-	if err == nil {
-		err = c.settle(ctx, true)
+	if err == nil && c.Outage() == rundir.Lost { // one that is frozen has to be thawed still
+		become(c, "")
 	}
 	return c.done("return", err)
 }
 
-// Freeze stops every process of the cluster, its pods included. Freezing again stops what was started since.
-func (c *Cluster) Freeze(context.Context) error {
+// Freeze stops every process of the cluster, its pods included. Freezing again stops what was started since. A lost
+// cluster is left alone: its machines would else have power.
+func (c *Cluster) Freeze(ctx context.Context) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()
+	if ctx.Err() != nil || c.Outage() == rundir.Lost {
+		return c.done("freeze", ctx.Err())
+	}
 	frozen := map[string][]process.ID{}
 	var errs []error
 	// The node first, so that it does not mistake its frozen API server for a dead one.
@@ -87,18 +110,20 @@ func (c *Cluster) Freeze(context.Context) error {
 	}
 	machines, err := freezeMachines(c)
 	c.mutex.Lock()
-	c.frozen, c.frozenMachines = frozen, append(c.frozenMachines, machines...)
+	c.outage, c.frozen, c.frozenMachines = rundir.Frozen, frozen, append(c.frozenMachines, machines...)
 	c.mutex.Unlock()
 	return c.done("freeze", append(errs, err)...)
 }
 
-// Thaw continues everything that Freeze has stopped.
-func (c *Cluster) Thaw(context.Context) error {
+// Thaw continues everything that Freeze has stopped, which is nothing in a lost cluster.
+func (c *Cluster) Thaw(ctx context.Context) error {
 	c.abilities.Lock()
 	defer c.abilities.Unlock()
+	if ctx.Err() != nil || c.Outage() == rundir.Lost {
+		return c.done("thaw", ctx.Err())
+	}
 	c.mutex.Lock()
 	frozen, machines := c.frozen, c.frozenMachines
-	c.frozen, c.frozenMachines = nil, nil
 	c.mutex.Unlock()
 	errs := []error{setPower(c, program.PowerOn)}
 	for _, id := range slices.Backward(machines) {
@@ -109,7 +134,11 @@ func (c *Cluster) Thaw(context.Context) error {
 			errs = append(errs, p.ID().Thaw(frozen[p.Name()]))
 		}
 	}
-	return c.done("thaw", errs...)
+	err := errors.Join(errs...)
+	if err == nil {
+		become(c, "")
+	}
+	return c.done("thaw", err)
 }
 
 // Kill kills one program of the cluster.
@@ -132,10 +161,7 @@ func (c *Cluster) Revive(ctx context.Context, name string) error {
 	if !slices.Contains(c.programs(), name) {
 		return fmt.Errorf("revive %q of cluster %q: the cluster runs %v", name, c.name, c.programs())
 	}
-	c.mutex.Lock()
-	lost := c.lost
-	c.mutex.Unlock()
-	if lost {
+	if c.Outage() == rundir.Lost {
 		return nil
 	}
 	if err := c.launch(name); err != nil {
@@ -154,7 +180,7 @@ func (c *Cluster) Revive(ctx context.Context, name string) error {
 	return c.done("revive a program of", program.AwaitReady(ctx, observer, needed...))
 }
 
-func (c *Cluster) descendants() ([]process.ID, error) {
+func descendantsOf(c *Cluster) ([]process.ID, error) {
 	var below []process.ID
 	var errs []error
 	for _, p := range c.all() {

@@ -53,7 +53,7 @@ type Cluster struct {
 	frozen    map[string][]process.ID // below each frozen process
 	// frozenMachines are the processes on machines that Freeze has stopped, parents first.
 	frozenMachines []process.ID
-	lost           bool         // from Lose to Return
+	outage         rundir.Outage
 	attached       []attachment // what has its fate
 
 	abilities sync.Mutex // one of Lose, Return, Freeze, Thaw, Kill, Revive at a time
@@ -238,7 +238,7 @@ func (c *Cluster) state() rundir.ClusterState {
 	state := rundir.ClusterState{
 		Name: c.name, Role: string(c.role), URL: c.api.url(),
 		Pods: c.plan.Pods.String(), Services: c.plan.Services.String(), LoadBalancers: c.plan.LoadBalancers.String(),
-		Kubeconfig: c.files.Kubeconfig(program.Admin),
+		Kubeconfig: c.files.Kubeconfig(program.Admin), Outage: c.Outage(),
 	}
 	for _, p := range c.all() {
 		state.Processes = append(state.Processes, rundir.ProcessState{Name: p.Name(), ID: p.ID(), Log: p.Spec().Log})

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -152,5 +153,41 @@ func TestFreezeMachines_WhatRunsOnThem_StandsStill(t *testing.T) {
 	}
 	if power := program.PowerOf(c.landscape.dir.Join(program.NodesFolder), c.plan.Range()); power != program.PowerFrozen {
 		t.Errorf("the power is %q", power)
+	}
+}
+
+// While a cluster is lost, faults that freeze and thaw it leave the power off. Whoever has given up meanwhile changes
+// nothing.
+func TestLose_ClusterOnMachines_PowerStaysOffUntilItReturns(t *testing.T) {
+	t.Parallel()
+	c := hostedOnMachines(t, "sleep 1000 &\n")
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	isLost := func(context.Context) error { return c.Lose(t.Context(), false) }
+	for _, step := range []struct {
+		name   string
+		do     func(context.Context) error
+		ctx    context.Context
+		outage rundir.Outage
+		power  program.Power
+	}{
+		{"freeze", c.Freeze, t.Context(), rundir.Frozen, program.PowerFrozen},
+		{"thaw too late", c.Thaw, gone, rundir.Frozen, program.PowerFrozen},
+		{"thaw", c.Thaw, t.Context(), "", program.PowerOn},
+		{"freeze too late", c.Freeze, gone, "", program.PowerOn},
+		{"lose", isLost, t.Context(), rundir.Lost, program.PowerOff},
+		{"freeze the lost one", c.Freeze, t.Context(), rundir.Lost, program.PowerOff},
+		{"thaw the lost one", c.Thaw, t.Context(), rundir.Lost, program.PowerOff},
+		{"return too late", c.Return, gone, rundir.Lost, program.PowerOff},
+		{"return the lost one", c.Return, t.Context(), "", program.PowerOn},
+	} {
+		if err := step.do(step.ctx); !errors.Is(err, step.ctx.Err()) {
+			t.Errorf("%s: %v", step.name, err)
+		}
+		power := program.PowerOf(c.landscape.dir.Join(program.NodesFolder), c.plan.Range())
+		if c.Outage() != step.outage || power != step.power {
+			t.Errorf("%s: the outage is %q, want %q; the power is %q, want %q",
+				step.name, c.Outage(), step.outage, power, step.power)
+		}
 	}
 }

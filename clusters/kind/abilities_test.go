@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
 )
 
 // slowPause has a docker command that takes its time to pause a container, and knows whether it is paused. A file
@@ -43,7 +45,7 @@ esac
 // what is not frozen does nothing.
 func TestFreezeCancelledMidway(t *testing.T) {
 	_, paused, begun := slowPause(t)
-	c := &Cluster{name: "a", full: "a"}
+	c := &Cluster{name: "a", full: "a", landscape: &Landscape{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- c.Freeze(ctx) }()
@@ -53,15 +55,15 @@ func TestFreezeCancelledMidway(t *testing.T) {
 		}
 	}
 	cancel()
-	if err := <-done; err != nil || !paused() {
-		t.Errorf("frozen: %v, the node is paused: %t", err, paused())
+	if err := <-done; err != nil || !paused() || c.Outage() != rundir.Frozen {
+		t.Errorf("frozen: %v, the node is paused: %t, the outage is %q", err, paused(), c.Outage())
 	}
 	for range 2 {
-		if err := c.Thaw(t.Context()); err != nil || paused() {
-			t.Errorf("thawed: %v, the node is paused: %t", err, paused())
+		if err := c.Thaw(t.Context()); err != nil || paused() || c.Outage() != "" {
+			t.Errorf("thawed: %v, the node is paused: %t, the outage is %q", err, paused(), c.Outage())
 		}
 	}
-	if err := c.Freeze(ctx); err == nil || paused() {
+	if err := c.Freeze(ctx); err == nil || paused() || c.Outage() != "" {
 		t.Errorf("frozen when all was over: %v, the node is paused: %t", err, paused())
 	}
 }
@@ -75,7 +77,7 @@ func TestFreezeAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := &Cluster{name: "a", full: "a"}
+	c := &Cluster{name: "a", full: "a", landscape: &Landscape{}}
 	put("busy")
 	if err := c.Freeze(t.Context()); err != nil || !paused() {
 		t.Errorf("frozen: %v, the node is paused: %t", err, paused())

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -34,6 +35,7 @@ type Cluster struct {
 
 	abilities sync.Mutex // one of Lose, Return, Freeze, Thaw at a time
 	wiped     bool       // the node is gone, with its data
+	outage    atomic.Value
 }
 
 var _ clusters.Cluster = &Cluster{}

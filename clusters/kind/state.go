@@ -17,7 +17,7 @@ func (l *Landscape) State() rundir.State {
 	for _, c := range l.clusters {
 		state.Clusters = append(state.Clusters, rundir.ClusterState{
 			Name: c.name, Role: string(c.role), URL: c.URL(), Kubeconfig: c.Kubeconfig(),
-			Pods: podNetwork, Services: serviceNetwork, Processes: processOf("node", c.Node()),
+			Pods: podNetwork, Services: serviceNetwork, Processes: processOf("node", c.Node()), Outage: c.Outage(),
 		})
 	}
 	for _, name := range Companions {

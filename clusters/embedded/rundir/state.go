@@ -35,8 +35,18 @@ type ClusterState struct {
 	Services      string         `json:"services"`
 	LoadBalancers string         `json:"loadBalancers"`
 	Kubeconfig    string         `json:"kubeconfig"` // the observer's
+	Outage        Outage         `json:"outage,omitempty"`
 	Processes     []ProcessState `json:"processes"`
 }
+
+// Outage of a cluster is what has been done to it on purpose; empty where that is nothing.
+type Outage string
+
+// The outages of a cluster.
+const (
+	Lost   Outage = "lost" // until it has returned: one whose return fails is lost still
+	Frozen Outage = "frozen"
+)
 
 // ProcessState is one process in landscape.json.
 type ProcessState struct {

@@ -67,9 +67,13 @@ func use(ctx context.Context, landscape Landscape, name string, ability Ability)
 	able, is := cluster.(interface {
 		clusters.Stopper
 		clusters.Freezer
+		Outage() rundir.Outage
 	})
 	if !is {
 		return fmt.Errorf("%s cluster %q: its backend cannot do that", ability, name)
+	}
+	if err := checkAbility(ability, able.Outage()); err != nil {
+		return fmt.Errorf("%s cluster %q: %w", ability, name, err)
 	}
 	switch ability {
 	case Lose:
@@ -82,4 +86,18 @@ func use(ctx context.Context, landscape Landscape, name string, ability Ability)
 		return able.Thaw(ctx)
 	}
 	return fmt.Errorf("%s cluster %q: there is no such ability", ability, name)
+}
+
+// checkAbility refuses what a person asks for by mistake, such as the return of a frozen cluster, which would wait for
+// an answer in vain. Clusters themselves accept everything: faults overlap, and are healed again.
+func checkAbility(ability Ability, outage rundir.Outage) error {
+	switch {
+	case outage == rundir.Lost && ability != Return:
+		return errors.New("it is lost: return it")
+	case outage == rundir.Frozen && (ability == Return || ability == Freeze):
+		return errors.New("it is frozen: thaw it")
+	case outage == "" && (ability == Return || ability == Thaw):
+		return errors.New("it is neither lost nor frozen: there is nothing to repair")
+	}
+	return nil
 }
