@@ -172,7 +172,7 @@ func TestGettingStarted_LandscapeThatStays_CanBePasted(t *testing.T) {
 	block = strings.ReplaceAll(block, timeout, fmt.Sprintf("--timeout=%dm", 5*multiplier)) // for slow machines
 	said := l.run(t, "bash", "-euo", "pipefail", "-c", string(ofKubectl[1])+"\n"+block)
 	for _, want := range []string{"shoot.core.gardener.cloud/alpha created", " Ready ", "condition met",
-		"shoot.core.gardener.cloud/alpha patched", "garden-p/alpha  b "} {
+		"shoot.core.gardener.cloud/alpha patched", "garden-p/alpha  b ", `Cluster "b" is lost`, "garden-p/alpha  a "} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the commands do not print %q:\n%s", want, said)
 		}

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -30,26 +31,27 @@ func (l *landscape) ringIsClosed(t *testing.T) {
 			t.Errorf("status does not show %q:\n%s", want, said)
 		}
 	}
-	l.on(t, "garden", "wait", "seed", "--all", "--for=condition=GardenletReady=True", "--timeout=0")
+	l.on(t, "garden", "wait", "seed", "first", "a", "b", "c", "--for=condition=GardenletReady=True", "--timeout=0")
 	if got := l.on(t, "a", "get", "namespace", "shoot--p--b", "-o", "name"); got != "namespace/shoot--p--b\n" {
 		t.Errorf("the control plane of b is not on a: %q", got)
 	}
 }
 
 // startsCold loses all seeds of the ring and the one outside, and starts the ring again with one control plane outside
-// any seed. The first command that runs it is killed when seed c lives by it.
+// any seed. The first command that runs it is killed when seed c is ready.
 func (l *landscape) startsCold(t *testing.T) {
+	within := fmt.Sprintf("--timeout=%dm", 3*multiplier)
 	l.run(t, program, "lose", "first", "a", "b", "c", "--landscape", "e2e")
 	l.run(t, program, "return", "a", "b", "c", "--landscape", "e2e")
-	l.on(t, "garden", "wait", "seed", "c", "--for=condition=GardenletReady=Unknown", "--timeout=3m")
+	l.on(t, "garden", "wait", "seed", "c", "--for=condition=GardenletReady=Unknown", within)
 	restore := []string{"restore-control-plane", "a", "--landscape", "e2e"}
-	killed := exec.Command(program, restore...)
+	killed := exec.CommandContext(t.Context(), program, restore...)
 	killed.Env = l.environment
 	if err := killed.Start(); err != nil {
 		t.Fatal(err)
 	}
-	l.on(t, "garden", "wait", "seed", "c", "--for=condition=GardenletReady=True", "--timeout=3m")
-	if said, err := l.try(t, nil, program, restore...); err == nil || !strings.Contains(said, "another command does so") {
+	l.on(t, "garden", "wait", "seed", "c", "--for=condition=GardenletReady=True", within)
+	if said, err := l.try(t, nil, program, restore...); err == nil || !strings.Contains(said, "another command runs it") {
 		t.Errorf("a second command beside the first: %v\n%s", err, said)
 	}
 	if err := killed.Process.Kill(); err != nil {
@@ -61,7 +63,7 @@ func (l *landscape) startsCold(t *testing.T) {
 		MatchString(said) {
 		t.Errorf("status does not show that c has a in the epoch after two others:\n%s", said)
 	}
-	l.on(t, "garden", "wait", "seed", "a", "b", "c", "--for=condition=GardenletReady=True", "--timeout=3m")
+	l.on(t, "garden", "wait", "seed", "a", "b", "c", "--for=condition=GardenletReady=True", within)
 	if got := l.on(t, "a", "get", "namespace", "kept", "-o", "name"); got != "namespace/kept\n" {
 		t.Errorf("what was on a before is not there: %q", got)
 	}

@@ -279,8 +279,8 @@ func testAbilities(t *testing.T, h home) {
 	if output, err := h.try(t, "lose", "a", "elm"); err == nil || !strings.Contains(output, `"elm"`) {
 		t.Errorf("lose of a cluster that is there and one that is not: %v, %q", err, output)
 	}
-	if output, err := h.try(t, "return", "a"); err == nil || !strings.Contains(output, "neither lost nor frozen") {
-		t.Errorf("return of a cluster that was spared: %v, %q", err, output)
+	if output, err := h.try(t, "thaw", "a"); err == nil || !strings.Contains(output, "it is not frozen") {
+		t.Errorf("thaw of a cluster that was spared: %v, %q", err, output)
 	}
 }
 

@@ -83,7 +83,7 @@ func (c *Cluster) Return(ctx context.Context) error {
 			err = c.settle(ctx, true)
 		}
 	}
-	if err == nil && c.Outage() == rundir.Lost { // one that is frozen has to be thawed still
+	if err == nil && c.Outage() == rundir.Lost { // one that is frozen must be thawed, too
 		become(c, "")
 	}
 	return c.done("return", err)

@@ -141,13 +141,14 @@ func (r *run) checkNobodyRuns(ctx context.Context) error {
 		return &awayError{"DNS, which says who owns the shoot,", err}
 	}
 	responsible := ptr.Deref(r.Shoot.Status.SeedName, "")
-	seeds := map[string]string{
-		record.Seed: "owns it by DNS, in epoch " + fmt.Sprint(record.Epoch), responsible: "has it (status.seedName)",
+	seeds := [][2]string{
+		{record.Seed, "owns it by DNS, in epoch " + fmt.Sprint(record.Epoch)}, {responsible, "has it (status.seedName)"},
 	}
 	if responsible != constants.SeedOutside || lifecycle.Forced(r.Shoot) {
-		seeds[ptr.Deref(r.Shoot.Spec.SeedName, "")] = "is to have it (spec.seedName)"
+		seeds = append(seeds, [2]string{ptr.Deref(r.Shoot.Spec.SeedName, ""), "is to have it (spec.seedName)"})
 	}
-	for seed, why := range seeds {
+	for _, one := range seeds {
+		seed, why := one[0], one[1]
 		reports, err := r.reports(ctx, seed)
 		if err != nil {
 			return err
@@ -162,6 +163,9 @@ func (r *run) checkNobodyRuns(ctx context.Context) error {
 
 // checkHandOver refuses a seed that is not there as one that gets the control plane.
 func (r *Restore) checkHandOver(ctx context.Context, seed string) error {
+	if seed == "" {
+		return nil
+	}
 	all := &gardencorev1beta1.SeedList{}
 	if err := r.Garden.List(ctx, all); err != nil {
 		return fmt.Errorf("list the seeds of the garden: %w", err)
@@ -170,7 +174,7 @@ func (r *Restore) checkHandOver(ctx context.Context, seed string) error {
 	for i := range all.Items {
 		names = append(names, all.Items[i].Name)
 	}
-	if seed != "" && !slices.Contains(names, seed) {
+	if !slices.Contains(names, seed) {
 		return fmt.Errorf("hand the control plane over to seed %q: the garden has seeds %v", seed, names)
 	}
 	return nil

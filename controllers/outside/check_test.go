@@ -138,12 +138,12 @@ func TestCheck_SomebodyMayRunItOrSomethingIsMissing_IsRefusedByName(t *testing.T
 		},
 		"its seed reports": {
 			change: func(l *landscape) { l.seeds["a"] = seed("a", gardencorev1beta1.ConditionTrue) },
-			want:   `seed "a"`,
+			want:   `would run: seed "a" owns it by DNS, in epoch 3, and its gardenlet reports`,
 		},
 		"its seed is no more":   {change: func(l *landscape) { delete(l.seeds, "a") }},
 		"DNS does not answer":   {change: func(l *landscape) { l.dns.Down(true) }, want: "DNS, which says who owns"},
 		"it ran outside before": {change: func(l *landscape) { l.shoot.Status.SeedName = ptr.To(constants.SeedOutside) }},
-		"it ran outside before, and its seed is back by it": {change: func(l *landscape) {
+		"it ran outside before, and its seed reports since": {change: func(l *landscape) {
 			l.shoot.Status.SeedName, l.shoot.Spec.SeedName = ptr.To(constants.SeedOutside), ptr.To("b")
 		}},
 		"it ran outside before, and was handed over": {change: func(l *landscape) {
@@ -197,6 +197,17 @@ func TestCheck_ShootCannotBeRead_IsAnError(t *testing.T) {
 	err := l.Check(t.Context(), types.NamespacedName{Namespace: "garden-p", Name: "omega"}, "")
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What the restore waits for is no reason to refuse it.
+func TestCheck_DNSIsAway_IsNotRefused(t *testing.T) {
+	t.Parallel()
+	l := newLandscape()
+	l.dns.Down(true)
+	l.garden(t)
+	if err := l.Check(t.Context(), alpha, ""); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -12,6 +12,7 @@ package outside
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -88,7 +89,7 @@ type run struct {
 	entries *backupentry.Entries
 	bucket  string
 	guard   etcd.Guard
-	bound   bool // to a seed, which needs nobody here
+	given   bool // this place is responsible for the shoot, and no seed is yet
 }
 
 const (
@@ -102,26 +103,30 @@ const (
 // the seed that is to get it as soon as it is ready; empty to leave that to whoever asks by AskForHandOver.
 func (r *Restore) Run(ctx context.Context, key types.NamespacedName, handOver string) error {
 	one := r.on(key)
-	if err := one.begin(ctx); err != nil {
-		return err
+	err := one.begin(ctx)
+	if err == nil {
+		err = one.deploy(ctx)
 	}
-	err := one.deploy(ctx)
 	if err == nil {
 		err = one.serve(ctx, handOver)
 	}
-	if err != nil && !one.bound && !errors.Is(err, errTaken) {
-		r.Say("Shoot %s has no control plane now. The same command starts it again.", key)
+	if err != nil && one.given && !errors.Is(err, errTaken) {
+		err = fmt.Errorf("%w; shoot %q has no control plane now: the same command starts it again", err, key)
 	}
 	return err
 }
 
 // Check returns why Run would refuse the shoot, or the seed that is to get it. It asks the garden and DNS, and no
-// bucket, and writes nothing.
+// bucket, and writes nothing. What Run waits for is no reason.
 func (r *Restore) Check(ctx context.Context, key types.NamespacedName, handOver string) error {
 	if err := r.checkHandOver(ctx, handOver); err != nil {
 		return err
 	}
-	return r.on(key).checkGarden(ctx)
+	err := r.on(key).checkGarden(ctx)
+	if _, away := errors.AsType[*awayError](err); away {
+		return nil
+	}
+	return err
 }
 
 // on makes the run for a shoot. Each is another owner.

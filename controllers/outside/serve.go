@@ -81,7 +81,7 @@ func (r *run) serve(ctx context.Context, handOver string) error {
 	if err := r.bind(ctx, seed); err != nil {
 		return err
 	}
-	r.bound = true
+	r.given = false
 	store.end()
 	return r.awaitRestored(ctx, seed)
 }
@@ -233,6 +233,10 @@ func (r *run) asked(ctx context.Context, handOver string) (seed string, ready bo
 	}
 	if now := ptr.Deref(shoot.Status.SeedName, ""); now != constants.SeedOutside {
 		return "", false, fmt.Errorf("%w: it is on seed %q", errTaken, now)
+	}
+	owner, _, err := r.Owners.Decision(r.OwnerRecordName()).Read(ctx)
+	if err == nil && owner.Epoch > r.Epoch {
+		return "", false, fmt.Errorf("%w: seed %q owns it by DNS, in epoch %d", errTaken, owner.Seed, owner.Epoch)
 	}
 	if seed = shoot.Annotations[constants.HandOver]; seed == "" {
 		seed = handOver

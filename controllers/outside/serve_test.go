@@ -24,6 +24,15 @@ func onOutside(t *testing.T, asked string) *landscape {
 	return l
 }
 
+// serving is a restore that has taken the shoot over in an epoch.
+func serving(t *testing.T, asked string, epoch int64) *run {
+	t.Helper()
+	l := onOutside(t, asked)
+	one := l.on(alpha)
+	one.Shoot, one.Epoch = l.shoot, epoch
+	return one
+}
+
 // A control plane goes to the seed that somebody asks for, or else to that of the command, as soon as that reports; and
 // it ends when the shoot is another's.
 func TestAsked(t *testing.T) {
@@ -43,7 +52,7 @@ func TestAsked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			seed, ready, err := onOutside(t, c.asked).on(alpha).asked(t.Context(), c.command)
+			seed, ready, err := serving(t, c.asked, 3).asked(t.Context(), c.command)
 			if seed != c.seed || ready != c.ready || err != nil {
 				t.Errorf("got %q, %t, %v; want %q, %t", seed, ready, err, c.seed, c.ready)
 			}
@@ -54,6 +63,11 @@ func TestAsked(t *testing.T) {
 	_, _, err := l.on(alpha).asked(t.Context(), "b")
 	if !errors.Is(err, errTaken) || !strings.Contains(err.Error(), `"a"`) {
 		t.Errorf("of a shoot that is on a seed: %v", err)
+	}
+	superseded := serving(t, "", 2) // seed a took the next
+	_, _, err = superseded.asked(t.Context(), "")
+	if !errors.Is(err, errTaken) || !strings.Contains(err.Error(), "epoch 3") {
+		t.Errorf("of a shoot that another owns by DNS: %v", err)
 	}
 }
 

@@ -60,6 +60,7 @@ func (r *run) give(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("take shoot %q out of the hands of its seed: %w", r.key, err)
 	}
+	r.given = true
 	return nil
 }
 

@@ -15,17 +15,24 @@ import (
 	"github.com/transplant-sim/transplant/sim/nodes/real"
 )
 
-// What a pod writes to a volume of the cloud is found by the next machine that the volume is attached to, and goes with
-// the volume.
-func TestAttachVolumes_ContentsFollowTheVolume(t *testing.T) {
-	t.Parallel()
+// newReal is an agent that nobody runs, whose nodes of a shoot would run pods, in a world without that shoot.
+func newReal(t *testing.T) (*world, *Agent) {
+	t.Helper()
 	w := &world{t: t}
 	w.startCloud()
 	plan, err := address.In(netip.MustParsePrefix("127.245.0.0/16"))
 	w.check(err)
 	root := t.TempDir()
-	agent := New(Options{Cloud: w.nodes, RootDir: root, Log: testr.New(t),
+	return w, New(Options{Cloud: w.nodes, RootDir: root, Log: testr.New(t),
 		Real: real.Options{Networks: map[string]address.Cluster{"alpha": plan}, Root: root}})
+}
+
+// What a pod writes to a volume of the cloud is found by the next machine that the volume is attached to, and goes with
+// the volume.
+func TestAttachVolumes_ContentsFollowTheVolume(t *testing.T) {
+	t.Parallel()
+	w, agent := newReal(t)
+	root := agent.options.RootDir
 	boot := func(ca string) string {
 		m, err := w.cloud.Machines().Create(t.Context(), &cloud.Machine{Type: "small", Zone: "z1"})
 		w.check(err)

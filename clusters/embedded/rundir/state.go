@@ -44,7 +44,7 @@ type Outage string
 
 // The outages of a cluster.
 const (
-	Lost   Outage = "lost" // until it has returned: one whose return fails is lost still
+	Lost   Outage = "lost" // until its return succeeds
 	Frozen Outage = "frozen"
 )
 

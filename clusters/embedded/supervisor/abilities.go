@@ -96,8 +96,8 @@ func checkAbility(ability Ability, outage rundir.Outage) error {
 		return errors.New("it is lost: return it")
 	case outage == rundir.Frozen && (ability == Return || ability == Freeze):
 		return errors.New("it is frozen: thaw it")
-	case outage == "" && (ability == Return || ability == Thaw):
-		return errors.New("it is neither lost nor frozen: there is nothing to repair")
+	case outage == "" && ability == Thaw: // a return starts what has died by itself
+		return errors.New("it is not frozen")
 	}
 	return nil
 }

@@ -9,9 +9,8 @@ import (
 func TestCheckAbility_EachOutage_RefusesMistakes(t *testing.T) {
 	t.Parallel()
 	const lost, frozen = "it is lost: return it", "it is frozen: thaw it"
-	const neither = "it is neither lost nor frozen: there is nothing to repair"
 	for outage, all := range map[rundir.Outage]map[Ability]string{
-		"":            {Lose: "", Return: neither, Freeze: "", Thaw: neither},
+		"":            {Lose: "", Return: "", Freeze: "", Thaw: "it is not frozen"},
 		rundir.Lost:   {Lose: lost, Return: "", Freeze: lost, Thaw: lost},
 		rundir.Frozen: {Lose: "", Return: frozen, Freeze: frozen, Thaw: ""},
 	} {

@@ -164,7 +164,8 @@ func restoreOutside(ctx context.Context, dir rundir.Dir, shoot, handOver string,
 	if err := os.MkdirAll(filepath.Dir(OutsideDir(dir, shoot)), 0o700); err != nil {
 		return fmt.Errorf("make the folder of control planes outside any seed: %w", err)
 	}
-	log, err := os.OpenFile(outsideLogs(dir, shoot)+"command.log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	path := outsideLogs(dir, shoot) + "command.log"
+	log, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
@@ -180,14 +181,19 @@ func restoreOutside(ctx context.Context, dir rundir.Dir, shoot, handOver string,
 	}
 	ctx, stop := while(ctx, func() error { return checkOwner(dir, owner) })
 	defer stop()
+	go process.Rotate(ctx.Done(), path)
 	key := types.NamespacedName{Namespace: has.Namespace, Name: shoot}
 	lock := flock.New(OutsideDir(dir, shoot) + ".lock")
 	defer lock.Close()
-	switch first, err := lock.TryLock(); {
-	case err != nil:
-		return fmt.Errorf("lock the control plane of shoot %q: %w", shoot, err)
-	case !first:
+	first, err := takeLock(ctx, lock)
+	if err != nil {
+		return err
+	}
+	if !first {
 		return handOverFrom(ctx, lock, restore, key, handOver)
+	}
+	if err := clearOutside(OutsideDir(dir, shoot)); err != nil {
+		return err
 	}
 	if err := restore.Check(ctx, key, handOver); err != nil {
 		return err
@@ -202,38 +208,51 @@ func restoreOutside(ctx context.Context, dir rundir.Dir, shoot, handOver string,
 	return errors.Join(restore.Run(ctx, key, handOver), done())
 }
 
+// glance is how long a command that only looks whether another one lives may have the lock.
+const glance = time.Second
+
+// takeLock says whether no other command has the lock.
+func takeLock(ctx context.Context, lock *flock.Flock) (taken bool, err error) {
+	bounded, cancel := context.WithTimeout(ctx, glance)
+	defer cancel()
+	taken, err = lock.TryLockContext(bounded, glance/20)
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return false, fmt.Errorf("lock the control plane: %w", err)
+	}
+	return taken, nil
+}
+
 // handOverFrom has the command that has the lock hand the control plane over, for as long as that command lives.
 func handOverFrom(ctx context.Context, lock *flock.Flock, restore *outside.Restore, key types.NamespacedName,
 	seed string) error {
 	if seed == "" {
-		return fmt.Errorf("restore the control plane of shoot %q outside any seed: another command does so, or has done it: "+
-			"give it to a seed with --hand-over SEED, or end that command", key)
+		return fmt.Errorf("restore the control plane of shoot %q outside any seed: another command runs it: give it to a "+
+			"seed with --hand-over SEED, or end that command", key)
 	}
-	ended := 0
+	free := 0
 	ctx, stop := while(ctx, func() error {
-		if free, err := lock.TryLock(); !free || err != nil {
+		if ended, err := lock.TryLock(); !ended || err != nil {
 			return err
 		}
-		if ended++; ended > 5 { // it may have ended because the seed has the control plane, which is seen in a moment
-			return errors.New("the command that ran the control plane has ended")
+		if free++; free > 5 { // it may have ended because the seed has the control plane, which is seen in a moment
+			return errors.Join(errors.New("the command that ran the control plane has ended"), lock.Unlock())
 		}
 		return lock.Unlock()
 	})
 	defer stop()
 	handed, err := restore.HandOver(ctx, key, seed)
 	if !handed && err == nil {
-		err = fmt.Errorf("hand over shoot %q: another command restores it, and its API server does not answer yet: try again",
-			key)
+		err = fmt.Errorf("hand over shoot %q: another command is about to run it, or to hand it over: try again", key)
 	}
 	return err
 }
 
-// while is a context that ends when something no longer is as it should be.
-func while(ctx context.Context, still func() error) (context.Context, context.CancelFunc) {
+// while is a context that ends with the first error of a check, which is repeated each second.
+func while(ctx context.Context, check func() error) (context.Context, context.CancelFunc) {
 	ctx, stop := context.WithCancelCause(ctx)
 	go func() {
 		for {
-			if err := still(); err != nil {
+			if err := check(); err != nil {
 				stop(err)
 				return
 			}
@@ -347,7 +366,8 @@ func (has Outside) machine(dir rundir.Dir, shoot string, log logr.Logger) (m *pl
 		err = os.WriteFile(filepath.Join(folder, addressFile), []byte(at.String()), 0o600)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("make the folders of the control plane: %w", err), release())
+		return nil, nil, errors.Join(fmt.Errorf("make the folders of the control plane: %w", err), clearOutside(folder),
+			release())
 	}
 	runner := process.NewRunner()
 	m = &plainpod.Machine{Runner: runner, Dir: folder, Logs: outsideLogs(dir, shoot), Temporary: temporary,
@@ -361,27 +381,36 @@ func (has Outside) machine(dir rundir.Dir, shoot string, log logr.Logger) (m *pl
 			}
 			return "", nil, fmt.Errorf("nobody knows the image %q here", image)
 		}}
-	return m, func() error {
-		return errors.Join(runner.Close(), os.RemoveAll(temporary), os.RemoveAll(folder), release())
-	}, nil
+	return m, func() error { return errors.Join(runner.Close(), clearOutside(folder), release()) }, nil
 }
 
-// newTemporary makes the folder of a control plane anew, which names another one with a short path for sockets. What an
-// earlier command has left there, which was killed, is removed.
+// temporaryLink in the folder of a control plane leads to a folder with a short path, for sockets.
+const temporaryLink = "temporary"
+
+// newTemporary makes the folder of a control plane, and that one beside it.
 func newTemporary(folder string) (temporary string, err error) {
-	link := filepath.Join(folder, "temporary")
-	if left, err := os.Readlink(link); err == nil {
-		if err := os.RemoveAll(left); err != nil {
-			return "", err
-		}
-	}
-	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o700)); err != nil {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", err
 	}
 	if temporary, err = os.MkdirTemp("", "transplant-outside-"); err != nil {
 		return "", err
 	}
-	return temporary, os.Symlink(temporary, link)
+	if err := os.Symlink(temporary, filepath.Join(folder, temporaryLink)); err != nil {
+		return "", errors.Join(err, os.Remove(temporary))
+	}
+	return temporary, nil
+}
+
+// clearOutside removes the folders of a control plane, also those of a command that was killed.
+func clearOutside(folder string) error {
+	temporary, err := os.Readlink(filepath.Join(folder, temporaryLink))
+	if err == nil {
+		err = os.RemoveAll(temporary)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove the temporary folder of a control plane: %w", err)
+	}
+	return os.RemoveAll(folder)
 }
 
 // proxyPort is where clients come in with a PROXY protocol header.
