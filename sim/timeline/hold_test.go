@@ -17,9 +17,11 @@ const heldFolder = "TIMELINE_TEST_HELD_FOLDER"
 func TestGoesOn_ProcessKilled_HasEnded(t *testing.T) {
 	t.Parallel()
 	if folder := os.Getenv(heldFolder); folder != "" {
-		if _, err := timeline.Hold(t.Context(), folder); err != nil {
+		release, err := timeline.Hold(t.Context(), folder)
+		if err != nil {
 			t.Fatal(err)
 		}
+		defer release() // the garbage collector closes a file that nobody refers to, and with it goes its lock
 		_, _ = os.Stdout.WriteString("held\n")
 		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
 		return
