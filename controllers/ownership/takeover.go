@@ -62,7 +62,7 @@ type Takeover struct {
 	Claim, Decision Authority
 	Clock           Clock
 	Timing          Timing
-	// BoundTo reads the shoot's spec.seedName, uncached.
+	// BoundTo reads whom the garden gives the shoot to, uncached.
 	BoundTo func(context.Context) (string, error)
 	// FinalSnapshot reports whether the final snapshot of exactly this epoch is in the bucket. An error counts as no, and
 	// so does silence: the wait then goes on to its end.

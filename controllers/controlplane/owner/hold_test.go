@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -29,6 +30,35 @@ func TestHold_EpochHasEndedHere_ClaimsANewOne(t *testing.T) {
 		owners.Lease.Set(controlplanetest.Owned("uid-a", 3))
 		if err := New(onA).Hold(t.Context()); err != nil || onA.Epoch != want {
 			t.Errorf("%s: it acts in epoch %d, %v; want %d", phase, onA.Epoch, err, want)
+		}
+	}
+}
+
+// A gardenlet that stood still in a restore does not take the shoot from an operator who runs it outside any seed
+// by now, unless he hands it over by force.
+func TestHold_ShootIsRunOutsideAnySeed_IsNotBound(t *testing.T) {
+	t.Parallel()
+	for force, want := range map[string]bool{"false": false, "true": true} {
+		onA, owners := controlplanetest.OnSeedA(t, "Restore", nil, interceptor.Funcs{}, controlplanetest.EtcdOf("3"),
+			controlplanetest.AlphasNamespace(nil, nil))
+		onA.Shoot.Spec.SeedName, onA.Shoot.Status.SeedName = ptr.To("a"), ptr.To("outside")
+		onA.Shoot.Annotations = map[string]string{"shoot.gardener.cloud/force-restore": force}
+		if err := client.IgnoreNotFound(onA.Garden.Delete(t.Context(), onA.Shoot.DeepCopy())); err != nil {
+			t.Fatal(err)
+		}
+		inGarden := onA.Shoot.DeepCopy()
+		inGarden.ResourceVersion = ""
+		if err := onA.Garden.Create(t.Context(), inGarden); err != nil {
+			t.Fatal(err)
+		}
+		onA.Takeover, onA.Boottime = &ownership.Takeover{}, ownership.BootClock{}
+		onA.OwnerCheckInterval, onA.OwnerCheckTimeout = 10*time.Millisecond, time.Second
+		owners.DNS.Set(controlplanetest.Owned("uid-of-the-operator", 4))
+		owners.Lease.Set(controlplanetest.Owned("uid-of-the-operator", 4))
+		err := New(onA).Hold(t.Context())
+		if notBound, is := errors.AsType[*ownership.NotBoundError](err); want != (err == nil) ||
+			!want && (!is || notBound.Bound != "outside") {
+			t.Errorf("handed over by force: %s: %v", force, err)
 		}
 	}
 }

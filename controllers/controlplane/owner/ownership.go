@@ -17,6 +17,7 @@ import (
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/controllers/controlplane/backupentry"
+	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/objects"
 	"github.com/transplant-sim/transplant/controllers/controlplane/run"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
@@ -119,10 +120,15 @@ func (o *Ownership) AskForRestore(ctx context.Context, why string) error {
 	})
 }
 
+// boundTo is the seed in spec.seedName. A shoot that an operator runs outside any seed is bound to none until he
+// hands it over by force: a gardenlet that stood still in a restore meanwhile does not go on with it.
 func (o *Ownership) boundTo(ctx context.Context) (string, error) {
 	shoot := &gardencorev1beta1.Shoot{}
 	if err := o.Garden.Get(ctx, client.ObjectKeyFromObject(o.Shoot), shoot); err != nil {
 		return "", err
+	}
+	if has := ptr.Deref(shoot.Status.SeedName, ""); has == constants.SeedOutside && !lifecycle.Forced(shoot) {
+		return has, nil
 	}
 	return ptr.Deref(shoot.Spec.SeedName, ""), nil
 }
