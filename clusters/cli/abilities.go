@@ -36,12 +36,8 @@ Of a seed that is a shoot only the node is started: its API server may be away f
 // newAbility is a command that does something to clusters of a landscape, and says what each of them is then.
 func newAbility(ability supervisor.Ability, short, then string) *cobra.Command {
 	var flags landscapeFlag
-	command := newCommand(string(ability)+" CLUSTER...", short,
-		func(ctx context.Context, command *cobra.Command, names []string) error {
-			dir, err := flags.dir()
-			if err != nil {
-				return err
-			}
+	command := flags.command(string(ability)+" CLUSTER...", short,
+		func(ctx context.Context, command *cobra.Command, dir rundir.Dir, names []string) error {
 			state, err := readState(dir)
 			if err != nil {
 				return err
@@ -69,7 +65,6 @@ func newAbility(ability supervisor.Ability, short, then string) *cobra.Command {
 	command.ValidArgsFunction = func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return completeClusters(flags), cobra.ShellCompDirectiveNoFileComp
 	}
-	flags.register(command)
 	return command
 }
 

@@ -19,12 +19,8 @@ import (
 // NewSave is "checkpoint save", below a command of the caller's.
 func NewSave(configure Configure) *cobra.Command {
 	var flags landscapeFlag
-	command := newCommand("save FOLDER", "Stop a landscape that is up, and keep it as a checkpoint",
-		func(ctx context.Context, command *cobra.Command, args []string) error {
-			dir, err := flags.dir()
-			if err != nil {
-				return err
-			}
+	command := flags.command("save FOLDER", "Stop a landscape that is up, and keep it as a checkpoint",
+		func(ctx context.Context, command *cobra.Command, dir rundir.Dir, args []string) error {
 			if err := save(ctx, configure, dir, args[0]); err != nil {
 				return err
 			}
@@ -35,7 +31,6 @@ func NewSave(configure Configure) *cobra.Command {
 	command.Example = "  transplant checkpoint save out/ready\n  transplant up --from out/ready"
 	command.Args = cobra.ExactArgs(1)
 	command.ValidArgsFunction = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
-	flags.register(command)
 	return command
 }
 

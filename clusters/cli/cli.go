@@ -81,6 +81,20 @@ func (f *landscapeFlag) dir() (rundir.Dir, error) {
 	return rundir.Of(home, f.name)
 }
 
+// command about the landscape that the flag names. Its run directory may not be there.
+func (f *landscapeFlag) command(use, short string,
+	run func(context.Context, *cobra.Command, rundir.Dir, []string) error) *cobra.Command {
+	command := newCommand(use, short, func(ctx context.Context, command *cobra.Command, args []string) error {
+		dir, err := f.dir()
+		if err != nil {
+			return err
+		}
+		return run(ctx, command, dir, args)
+	})
+	f.register(command)
+	return command
+}
+
 // newCommand is a command that prints no usage when it fails: the error says what to do.
 func newCommand(use, short string, run func(context.Context, *cobra.Command, []string) error) *cobra.Command {
 	return &cobra.Command{

@@ -20,12 +20,8 @@ func newKubeconfig() *cobra.Command {
 	var flags landscapeFlag
 	var actor string
 	var pathOnly bool
-	command := newCommand("kubeconfig CLUSTER|SHOOT", "Print a kubeconfig of a cluster or of a shoot",
-		func(_ context.Context, command *cobra.Command, args []string) error {
-			dir, err := flags.dir()
-			if err != nil {
-				return err
-			}
+	command := flags.command("kubeconfig CLUSTER|SHOOT", "Print a kubeconfig of a cluster or of a shoot",
+		func(_ context.Context, command *cobra.Command, dir rundir.Dir, args []string) error {
 			path, err := kubeconfigPath(dir, args[0], actor)
 			if err != nil {
 				return err
@@ -51,7 +47,6 @@ func newKubeconfig() *cobra.Command {
 		}
 		return completeTargets(flags), cobra.ShellCompDirectiveNoFileComp
 	}
-	flags.register(command)
 	command.Flags().StringVar(&actor, "actor", "", "the actor whose kubeconfig to print (default "+
 		clusters.Observer+", which connects directly to the API server and has all rights; for a shoot "+user+
 		", which connects by the shoot's DNS name)")

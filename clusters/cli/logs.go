@@ -29,12 +29,8 @@ func newLogs() *cobra.Command {
 	var flags landscapeFlag
 	var follow bool
 	var since time.Duration
-	command := newCommand("logs [CLUSTER/PROCESS]", "Print the log of a process, or list all logs",
-		func(ctx context.Context, command *cobra.Command, args []string) error {
-			dir, err := flags.dir()
-			if err != nil {
-				return err
-			}
+	command := flags.command("logs [CLUSTER/PROCESS]", "Print the log of a process, or list all logs",
+		func(ctx context.Context, command *cobra.Command, dir rundir.Dir, args []string) error {
 			logs := findLogs(dir)
 			if len(logs) == 0 {
 				return fmt.Errorf("find logs of the landscape %q: there are none in %s; start it with \"%s up%s\"%s", dir.Name,
@@ -77,7 +73,6 @@ The beginning of a name is enough if only one log begins so.`
 		}
 		return all, cobra.ShellCompDirectiveNoFileComp
 	}
-	flags.register(command)
 	command.Flags().BoolVarP(&follow, "follow", "f", false, "print new lines until you interrupt the command")
 	command.Flags().DurationVar(&since, "since", 0,
 		"print only lines of this last time, such as 5m; lines without a time belong to the line before them (default: all)")

@@ -30,12 +30,8 @@ const metricsPort = "metrics"
 func newScrapeTargets() *cobra.Command {
 	var flags landscapeFlag
 	var address string
-	command := newCommand("scrape-targets", "Serve a landscape's scrape targets for Prometheus",
-		func(ctx context.Context, command *cobra.Command, _ []string) error {
-			dir, err := flags.dir()
-			if err != nil {
-				return err
-			}
+	command := flags.command("scrape-targets", "Serve a landscape's scrape targets for Prometheus",
+		func(ctx context.Context, command *cobra.Command, dir rundir.Dir, _ []string) error {
 			state, err := readState(dir)
 			if err != nil {
 				return err
@@ -60,7 +56,6 @@ The targets are the cloud, the nodes, and every pod of the garden and the seeds 
 Series have the labels cluster, namespace, pod and actor. The cloud and the nodes run beside the
 clusters: their label cluster is "landscape", and they have neither namespace nor pod.`
 	command.Example = "  transplant scrape-targets\n  curl http://127.0.0.1:9741/targets"
-	flags.register(command)
 	command.Flags().StringVar(&address, "address", "127.0.0.1:9741",
 		"address to serve on, on the loopback interface")
 	return command

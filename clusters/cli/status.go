@@ -23,12 +23,9 @@ func newStatus(configure Configure) *cobra.Command {
 	var form *output.Form
 	var watching bool
 	var timeout time.Duration
-	command := newCommand("status", "Show which programs of a landscape run, and its shoots",
-		func(ctx context.Context, command *cobra.Command, _ []string) error {
-			dir, err := flags.dir()
+	command := flags.command("status", "Show which programs of a landscape run, and its shoots",
+		func(ctx context.Context, command *cobra.Command, dir rundir.Dir, _ []string) error {
 			switch {
-			case err != nil:
-				return err
 			case watching && !form.Is(output.Text):
 				return errors.New("--watch prints lines of text: leave --output out")
 			case timeout < 0:
@@ -54,7 +51,6 @@ of the claim to it, its last operation, and its last errors.
   transplant status -w                        # until you interrupt it
   transplant status -o wide                   # and where kubeconfigs are
   transplant status --landscape run -o yaml`
-	flags.register(command)
 	command.Flags().BoolVarP(&watching, "watch", "w", false, "print a line for each change")
 	command.Flags().DurationVar(&timeout, "timeout", 0, "how long to watch (default: until you interrupt the command)")
 	form = output.AddFlag(command, output.Wide)

@@ -296,12 +296,8 @@ func newSupervise(configure Configure) *cobra.Command {
 
 func newDown() *cobra.Command {
 	var flags landscapeFlag
-	command := newCommand("down", "Stop a landscape and remove its run directory",
-		func(ctx context.Context, command *cobra.Command, _ []string) error {
-			dir, err := flags.dir()
-			if err != nil {
-				return err
-			}
+	command := flags.command("down", "Stop a landscape and remove its run directory",
+		func(ctx context.Context, command *cobra.Command, dir rundir.Dir, _ []string) error {
 			was, err := supervisor.Down(ctx, dir)
 			if err != nil {
 				return err
@@ -318,7 +314,6 @@ func newDown() *cobra.Command {
 			return nil
 		})
 	command.Example = "  transplant down\n  transplant down --landscape mine"
-	flags.register(command)
 	return command
 }
 
