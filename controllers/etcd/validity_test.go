@@ -128,6 +128,7 @@ func TestAwaitEnd_WaitIsOver_DistinguishesSilenceFromAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		guard  func(*testing.T, pki.Folder) string
 		silent bool
+		says   string
 	}{
 		"nobody listens": {silent: true, guard: func(*testing.T, pki.Folder) string { return "https://127.220.21.1:2382" }},
 		"frozen": {silent: true, guard: func(t *testing.T, _ pki.Folder) string {
@@ -140,12 +141,13 @@ func TestAwaitEnd_WaitIsOver_DistinguishesSilenceFromAnswers(t *testing.T) {
 			return serve(t, keys, 0, stalled)
 		}},
 
-		"it serves its epoch":    {guard: answers(http.StatusNoContent, "")},
-		"it has not finished":    {guard: answers(http.StatusOK, `{"epoch":3,"fenced":true}`)},
+		"it serves its epoch": {guard: answers(http.StatusNoContent, "")},
+		"it has not finished": {guard: answers(http.StatusOK, `{"epoch":3,"message":"not yet"}`),
+			says: "of which the guard says in epoch 3: not yet: "},
 		"of another epoch":       {guard: answers(http.StatusOK, `{"epoch":4,"finished":true}`)},
 		"no sense":               {guard: answers(http.StatusOK, "no sense")},
 		"401":                    {guard: answers(http.StatusUnauthorized, "")},
-		"403":                    {guard: answers(http.StatusForbidden, "")},
+		"403":                    {guard: answers(http.StatusForbidden, ""), says: "of which the guard says nothing: "},
 		"429":                    {guard: answers(http.StatusTooManyRequests, "")},
 		"500":                    {guard: answers(http.StatusInternalServerError, "")},
 		"guard expired":          {guard: valid(access.Guard, -2, -1, 0)},
@@ -167,8 +169,9 @@ func TestAwaitEnd_WaitIsOver_DistinguishesSilenceFromAnswers(t *testing.T) {
 				if asked.Swap(true) {
 					stalled(w, r)
 				}
+				_, _ = w.Write([]byte(`{"epoch":3,"message":"not yet"}`))
 			})
-		}},
+		}, says: "of which the guard says in epoch 3: not yet: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -185,8 +188,8 @@ func TestAwaitEnd_WaitIsOver_DistinguishesSilenceFromAnswers(t *testing.T) {
 			defer cancel()
 			client := &http.Client{Transport: access.Transport(filesOf(keys, access.Gardenlet).Read)}
 			err = validity.AwaitEnd(ctx, guard, 3, clock, client)
-			if err == nil || errors.Is(err, validity.ErrSilent) != c.silent {
-				t.Errorf("silent is %t, want %t: %v", errors.Is(err, validity.ErrSilent), c.silent, err)
+			if err == nil || errors.Is(err, validity.ErrSilent) != c.silent || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("silent is %t, want %t, and it says %q: %v", errors.Is(err, validity.ErrSilent), c.silent, c.says, err)
 			}
 		})
 	}

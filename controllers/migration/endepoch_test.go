@@ -297,7 +297,7 @@ func TestMigrate_GuardDoesNotFinish_ShootSaysWhatIsWaitedFor(t *testing.T) {
 		noGate bool // there is no Service at which the guard could be asked
 		want   error
 	}{
-		"it answers, and does not finish": {says: "of which the guard says {Epoch:3 Fenced:true Message:the bucket is away}",
+		"it answers, and does not finish": {says: "of which the guard says in epoch 3: the final snapshot is being taken",
 			want: errNotEnded},
 		"it refuses":          {says: "403 Forbidden", want: errNotEnded},
 		"it is silent":        {says: "nobody answers", want: validity.ErrSilent},

@@ -52,19 +52,22 @@ func untilFinished(ctx context.Context, method, guard, path string, epoch int64,
 	}
 	address := base.JoinPath(path)
 	address.RawQuery = url.Values{"epoch": {strconv.FormatInt(epoch, 10)}}.Encode()
-	silence := ErrSilent
+	silence, last := ErrSilent, FenceAnswer{}
 	for {
 		var answer FenceAnswer
 		_, err := call(ctx, client, method, address.String(), &answer)
 		if err == nil && answer.Finished && answer.Epoch == epoch {
 			return nil
 		}
+		if err == nil {
+			last = answer
+		}
 		if !isSilence(err) {
 			silence = nil
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("of which the guard says %+v: %w", answer, context.Cause(ctx)), err, silence)
+			return errors.Join(fmt.Errorf("of which the guard says %s: %w", last, context.Cause(ctx)), err, silence)
 		case <-clock.After(releasePause):
 		}
 	}

@@ -1,6 +1,7 @@
 package validity
 
 import (
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,4 +54,12 @@ type FenceAnswer struct {
 	Fenced   bool   `json:"fenced"`
 	Finished bool   `json:"finished"`
 	Message  string `json:"message,omitempty"`
+}
+
+// String says it to people.
+func (a FenceAnswer) String() string {
+	if a.Epoch == 0 {
+		return "nothing"
+	}
+	return fmt.Sprintf("in epoch %d: %s", a.Epoch, a.Message)
 }
