@@ -8,16 +8,19 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	seedmanagementv1alpha1 "github.com/transplant-sim/transplant/api/seedmanagement/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/backups"
 	"github.com/transplant-sim/transplant/controllers/controlplane/lifecycle"
 	"github.com/transplant-sim/transplant/controllers/controlplane/secrets"
 	"github.com/transplant-sim/transplant/controllers/controlplane/shootstate"
 	"github.com/transplant-sim/transplant/controllers/etcd/backup"
+	"github.com/transplant-sim/transplant/controllers/placement"
 )
 
 // OwnedError says that somebody runs the control plane of the shoot, or may at any moment.
@@ -161,21 +164,43 @@ func (r *run) checkNobodyRuns(ctx context.Context) error {
 	return nil
 }
 
-// checkHandOver refuses a seed that is not there as one that gets the control plane.
-func (r *Restore) checkHandOver(ctx context.Context, seed string) error {
-	if seed == "" {
+// errMisfit says that the garden would refuse to bind the shoot to a seed.
+var errMisfit = errors.New("the shoot cannot be bound to it")
+
+// checkHandOver refuses a seed that is not there as one that gets the control plane, or that the garden would not let
+// have it: it asks before the bind does, which comes after the end of the epoch.
+func (r *Restore) checkHandOver(ctx context.Context, key types.NamespacedName, to string) error {
+	if to == "" {
 		return nil
 	}
-	all := &gardencorev1beta1.SeedList{}
-	if err := r.Garden.List(ctx, all); err != nil {
-		return fmt.Errorf("list the seeds of the garden: %w", err)
+	seeds, shoots := &gardencorev1beta1.SeedList{}, &gardencorev1beta1.ShootList{}
+	managed, shoot := &seedmanagementv1alpha1.ManagedSeedList{}, &gardencorev1beta1.Shoot{}
+	if err := errors.Join(r.Garden.List(ctx, seeds), r.Garden.List(ctx, shoots), r.Garden.List(ctx, managed),
+		r.Garden.Get(ctx, key, shoot)); err != nil {
+		return fmt.Errorf("read seeds and shoots in the garden: %w", err)
 	}
-	names := []string{}
-	for i := range all.Items {
-		names = append(names, all.Items[i].Name)
+	q := &placement.Question{Shoot: shoot, Seeds: seeds.Items, Usage: placement.UsageOf(shoots.Items, shoot),
+		Hosts: placement.HostsOf(managed.Items, shoots.Items), Source: constants.SeedOutside}
+	seed := q.Seed(to)
+	if seed == nil {
+		names := []string{}
+		for i := range seeds.Items {
+			names = append(names, seeds.Items[i].Name)
+		}
+		return fmt.Errorf("hand the control plane over to seed %q: the garden has seeds %v", to, names)
 	}
-	if !slices.Contains(names, seed) {
-		return fmt.Errorf("hand the control plane over to seed %q: the garden has seeds %v", seed, names)
+	if ptr.Deref(shoot.Spec.SeedName, "") == to {
+		return nil // it is bound to it already
+	}
+	if name, _, _ := placement.ProfileOf(shoot); name != "" {
+		q.Profile = &gardencorev1beta1.CloudProfile{}
+		if err := r.Garden.Get(ctx, client.ObjectKey{Name: name}, q.Profile); err != nil {
+			return fmt.Errorf("read CloudProfile %q: %w", name, err)
+		}
+		q.Profile.SetDefaults()
+	}
+	if why := q.Misfits(seed); len(why) > 0 {
+		return fmt.Errorf("hand the control plane over to seed %q: %w: it %s", to, errMisfit, strings.Join(why, ", and "))
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
 	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
+	seedmanagementv1alpha1 "github.com/transplant-sim/transplant/api/seedmanagement/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/controlplanetest"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 	"github.com/transplant-sim/transplant/controllers/controlplane/secrets"
@@ -81,6 +82,7 @@ type landscape struct {
 
 func seed(name string, reports gardencorev1beta1.ConditionStatus) *gardencorev1beta1.Seed {
 	s := &gardencorev1beta1.Seed{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}}
+	s.Spec.Backup = &gardencorev1beta1.Backup{}
 	s.Status.Conditions = []gardencorev1beta1.Condition{{Type: gardencorev1beta1.SeedGardenletReady, Status: reports}}
 	return s
 }
@@ -225,6 +227,43 @@ func TestCheck_HandOverToNoSeed_NamesThoseThereAre(t *testing.T) {
 	shoot := &gardencorev1beta1.Shoot{}
 	if err := l.Garden.Get(t.Context(), alpha, shoot); err != nil || shoot.Annotations[constants.HandOver] != "" {
 		t.Errorf("the order is written: %v, %v", shoot.Annotations, err)
+	}
+}
+
+// The garden would refuse the bind when the epoch has ended, and the shoot had no control plane: it is asked before.
+func TestCheckHandOver_GardenWouldRefuseTheSeed_SaysWhyAndKeepsTheControlPlane(t *testing.T) {
+	t.Parallel()
+	l := onOutside(t, "")
+	l.Hear = silence{}
+	hosted := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Namespace: alpha.Namespace, Name: "b"}}
+	hosted.Spec.SeedName = ptr.To("alpha")
+	objects := []client.Object{hosted}
+	for _, name := range []string{"alpha", "b"} {
+		managed := &seedmanagementv1alpha1.ManagedSeed{ObjectMeta: metav1.ObjectMeta{Namespace: alpha.Namespace, Name: name}}
+		managed.Spec.Shoot.Name = name
+		objects = append(objects, managed)
+	}
+	for _, object := range objects {
+		if err := l.Garden.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const why = `is hosted by "alpha", which is the shoot itself`
+	_, byOrder := l.HandOver(t.Context(), alpha, "b")
+	for _, err := range []error{l.Check(t.Context(), alpha, "b"), byOrder} {
+		if !errors.Is(err, errMisfit) || !strings.Contains(err.Error(), why) {
+			t.Errorf("got %v", err)
+		}
+	}
+	one := l.on(alpha)
+	one.Shoot, one.Epoch = l.shoot, 3
+	ctx, cancel := context.WithTimeout(t.Context(), 3*poll)
+	defer cancel()
+	if seed, err := one.untilAsked(ctx, "b"); !errors.Is(err, context.DeadlineExceeded) || seed != "" {
+		t.Errorf("it is handed over to %q, %v", seed, err)
+	}
+	if len(l.said) != 1 {
+		t.Errorf("the operator hears %q", l.said)
 	}
 }
 

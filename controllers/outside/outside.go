@@ -119,7 +119,7 @@ func (r *Restore) Run(ctx context.Context, key types.NamespacedName, handOver st
 // Check returns why Run would refuse the shoot, or the seed that is to get it. It asks the garden and DNS, and no
 // bucket, and writes nothing. What Run waits for is no reason.
 func (r *Restore) Check(ctx context.Context, key types.NamespacedName, handOver string) error {
-	if err := r.checkHandOver(ctx, handOver); err != nil {
+	if err := r.checkHandOver(ctx, key, handOver); err != nil {
 		return err
 	}
 	err := r.on(key).checkGarden(ctx)

@@ -186,7 +186,7 @@ func (r *Restore) HandOver(ctx context.Context, key types.NamespacedName, seed s
 	if seed == "" || ptr.Deref(shoot.Status.SeedName, "") != constants.SeedOutside || r.Hear.Hear(ctx, shoot) != nil {
 		return false, nil
 	}
-	if err := r.checkHandOver(ctx, seed); err != nil {
+	if err := r.checkHandOver(ctx, key, seed); err != nil {
 		return true, err
 	}
 	if err := patch.Object(ctx, r.Garden, shoot, func() {
@@ -208,6 +208,10 @@ func (r *run) untilAsked(ctx context.Context, handOver string) (seed string, err
 		switch {
 		case errors.Is(err, errTaken):
 			return "", err
+		case errors.Is(err, errMisfit) && err.Error() != said:
+			said = err.Error()
+			r.of.Say("It stays here until it can go elsewhere: %v.", err)
+		case errors.Is(err, errMisfit):
 		case err != nil:
 			r.Log.Error(err, "Nobody knows whether the control plane is to be handed over; it goes on")
 		case ready:
@@ -244,7 +248,9 @@ func (r *run) asked(ctx context.Context, handOver string) (seed string, ready bo
 	if seed == "" {
 		return "", false, nil
 	}
-	ready, err = r.reports(ctx, seed)
+	if ready, err = r.reports(ctx, seed); ready && err == nil {
+		err = r.of.checkHandOver(ctx, r.key, seed)
+	}
 	return seed, ready, err
 }
 

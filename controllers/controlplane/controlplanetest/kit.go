@@ -20,6 +20,7 @@ import (
 	extensionsv1alpha1 "github.com/transplant-sim/transplant/api/extensions/v1alpha1"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	resourcesv1alpha1 "github.com/transplant-sim/transplant/api/resources/v1alpha1"
+	seedmanagementv1alpha1 "github.com/transplant-sim/transplant/api/seedmanagement/v1alpha1"
 	"github.com/transplant-sim/transplant/controllers/controlplane/scope"
 )
 
@@ -30,6 +31,7 @@ func SeedScheme(t *testing.T) *runtime.Scheme {
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, extensionsv1alpha1.AddToScheme,
 		gardencorev1beta1.AddToScheme, machinev1alpha1.AddToScheme, resourcesv1alpha1.AddToScheme,
+		seedmanagementv1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
