@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	_ "time/tzdata" // hibernation schedules name time zones, which the machine need not know
 
@@ -92,6 +93,9 @@ breaks things on purpose, and judges each run from what was recorded.`,
 			extensions.AddFlag(flags)
 		},
 		Check: func(ctx context.Context, backend string, seeds []string) error {
+			if i := slices.IndexFunc(seeds, landscape.IsNoSeed); i >= 0 && seeds[i] != landscape.Garden {
+				return fmt.Errorf("name the seed %q: it means something else on a landscape: give the seed another name", seeds[i])
+			}
 			return errors.Join(buckets.Check(backend), chaosMesh.Check(backend), extensions.Check(ctx, backend, seeds))
 		},
 		Ring: func(members int) (seeds []string, err error) {

@@ -296,3 +296,17 @@ func TestCompletion_Values(t *testing.T) {
 		}
 	}
 }
+
+// A gardenlet of a seed with such a name would run control planes that run elsewhere.
+func TestUp_SeedWhoseNameMeansSomethingElse_StartsNothing(t *testing.T) {
+	outside(t)
+	for _, name := range []string{"outside", "cloud", "shoots"} {
+		if _, err := say(t, "up", "--seeds=a,"+name); err == nil || !strings.Contains(err.Error(),
+			`name the seed "`+name+`": it means something else`) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := os.Stat(os.Getenv(rundir.HomeVariable)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("something was made: %v", err)
+	}
+}

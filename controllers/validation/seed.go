@@ -17,6 +17,10 @@ func SeedAnnotations() []string { return []string{constants.ShootEmergencyStopRe
 func Seed(seed *gardencorev1beta1.Seed) field.ErrorList {
 	spec, path := &seed.Spec, field.NewPath("spec")
 	errs := label(field.NewPath("metadata", "name"), seed.Name)
+	if seed.Name == constants.SeedOutside {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), seed.Name,
+			"must be another: it says of a Shoot that its control plane runs outside any seed"))
+	}
 	for _, key := range SeedAnnotations() {
 		if value := seed.Annotations[key]; value != "" && truth(nil, value) != "" {
 			errs = append(errs, field.Invalid(annotation(key), value, truth(nil, value)))

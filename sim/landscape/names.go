@@ -3,6 +3,8 @@ package landscape
 import (
 	"slices"
 	"strings"
+
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 )
 
 // Targets that are no clusters: the cloud, the shoots, and one of them, which is written shoot/<name>.
@@ -11,6 +13,11 @@ const (
 	shootsTarget = "shoots"
 	shootTarget  = "shoot/"
 )
+
+// IsNoSeed says whether a name means something else than a seed.
+func IsNoSeed(name string) bool {
+	return slices.Contains([]string{Garden, cloudTarget, shootsTarget, constants.SeedOutside}, name)
+}
 
 // OfSeeds is a landscape of which nothing but seeds and third-party extensions is known.
 func OfSeeds(seeds []string, extensions ...Extension) Landscape {

@@ -33,9 +33,6 @@ const (
 	maxName = 20
 )
 
-// reserved names of targets that are no seeds.
-var reserved = []string{landscape.Garden, "cloud", "shoots"}
-
 // Check finds everything that is wrong with a scenario whose defaults are filled in, before anything is started. Of a
 // file that could not be read in all its parts, it finds what is wrong whatever stands in those.
 func (s *Scenario) Check(unread Unread) field.ErrorList {
@@ -111,7 +108,7 @@ func checkSeeds(path *field.Path, l landscape.Landscape) field.ErrorList {
 	seen := map[string]bool{}
 	for i, seed := range l.Seeds {
 		at := path.Index(i)
-		if slices.Contains(reserved, seed.Name) {
+		if landscape.IsNoSeed(seed.Name) {
 			errs = append(errs, field.Invalid(at.Child("name"), seed.Name,
 				"means something else on a landscape: give the seed another name"))
 		}
