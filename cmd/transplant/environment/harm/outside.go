@@ -30,6 +30,10 @@ func (i *Injector) RestoreOutside(ctx context.Context, shoot string) error {
 		return fmt.Errorf("restore the control plane of shoot %q outside any seed: only the embedded backend can", shoot)
 	}
 	name := actors.RestoreControlPlane + "-" + shoot
+	runs := func() bool { return false } // whether an earlier command does, whose folder is there
+	if earlier, err := on.Extras().Find(name); err == nil && earlier.Running() {
+		name, runs = name+"-again", earlier.Running
+	}
 	err := on.Extras().Start(ctx, embedded.Extra{Name: name,
 		Args: []string{actors.RestoreControlPlane, shoot, "--landscape=" + l.Dir().Name}})
 	if err != nil {
@@ -41,7 +45,10 @@ func (i *Injector) RestoreOutside(ctx context.Context, shoot string) error {
 	}
 	return ready.Await(ctx, beginPoll, beginTimeout, func(context.Context) error {
 		_, err := os.Stat(actors.OutsideDir(l.Dir(), shoot))
-		if errors.Is(err, os.ErrNotExist) && !started.Running() {
+		if err == nil && runs() {
+			err = errors.New("an earlier command runs the control plane")
+		}
+		if err != nil && !started.Running() {
 			return ready.Never(world.RefusedOutside{Why: started.Ended().Error()})
 		}
 		return err
