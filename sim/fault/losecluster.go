@@ -36,8 +36,12 @@ func (l *LoseCluster) Traits() Traits {
 func (l *LoseCluster) Check(path *field.Path, on landscape.Landscape) field.ErrorList {
 	errs := l.check(path, on)
 	if l.Wipe && l.Cluster.Cluster == landscape.Garden && !on.Garden.Backup {
+		remedy := "give the landscape garden: {backup: true}, wipe a seed, or leave it out"
+		if len(on.Garden.Members) > 0 { // which has no backup
+			remedy = "leave it out, or give the landscape garden: {backup: true} instead of members"
+		}
 		errs = append(errs, field.Invalid(path.Child("wipe"), true, "nothing can bring a wiped garden back that is not "+
-			"backed up: give the landscape garden: {backup: true}, wipe a seed, or leave it out"))
+			"backed up: "+remedy))
 	}
 	if l.Wipe && slices.Contains(on.Garden.Members, l.Cluster.Cluster) {
 		errs = append(errs, field.Invalid(path.Child("wipe"), true, fmt.Sprintf("the member of the garden's etcd on seed %q "+

@@ -56,6 +56,9 @@ func (p Process) check(path *field.Path, on landscape.Landscape) field.ErrorList
 	switch {
 	case p.Actor != "" && p.Cluster == "" && p.Shoot == "" && p.Program == "":
 		return oneOf("actor", p.Actor, on.ProcessActors())
+	case p.Actor == "" && p.Shoot == "" && on.IsHosted(p.Cluster):
+		return field.ErrorList{field.Invalid(path.Child("cluster"), p.Cluster,
+			"is a shoot, whose programs are on another seed: give shoot instead of cluster")}
 	case p.Actor == "" && p.Cluster != "" && p.Shoot == "":
 		return append(oneOf("cluster", p.Cluster, on.Clusters()), oneOf("program", p.Program, on.ProgramsOf(p.Cluster))...)
 	case p.Actor == "" && p.Cluster == "" && p.Shoot != "":

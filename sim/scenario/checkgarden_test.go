@@ -22,11 +22,18 @@ func TestCheck_Garden(t *testing.T) {
 		"no backup to cut off":      {"{}", "{name: f, cut: {actor: garden-backup, target: cloud}}", "garden-backup"},
 		"no backup, no way back":    {"{}", wipe, "nothing can bring a wiped garden back"},
 		"two members":               {"{members: [a, b]}", "", "garden.members: Invalid value: 2"},
-		"one twice":                 {"{members: [a, b, a]}", "", `garden.members[2]: Duplicate value: "a"`},
+		"one twice":                 {"{members: [a, b, a]}", "", `garden.members[2]: Duplicate value: "a": name`},
 		"no seed":                   {"{members: [a, b, z]}", "", `garden.members[2]: Unsupported value: "z"`},
 		"both":                      {"{members: [a, b, c], backup: true}", "", "garden.backup: Invalid value: true"},
 		"its own etcd":              {"{}", kill, ""},
 		"an etcd that is elsewhere": {"{members: [a, b, c]}", kill, `program: Unsupported value: "etcd"`},
+		"the disks of its members":  {"{members: [a, b, c]}", wipe, "give the landscape garden: {backup: true} instead"},
+		"no quorum": {"{members: [a, b, c]}", "{name: g, freezeCluster: {cluster: a}}\n  - fault: {name: f, loseCluster: " +
+			"{cluster: b}}\n  - migrate: {shoot: alpha, to: c}", "the garden has no quorum at this step: of its members " +
+			"a, b, c, these are lost or frozen: a, b; heal one before"},
+		"a quorum": {"{members: [a, b, c]}", "{name: f, loseCluster: {cluster: b}}\n  - migrate: {shoot: alpha, to: c}", ""},
+		"what is seen without a quorum": {"{members: [a, b, c]}", "{name: g, freezeCluster: {cluster: a}}\n  - fault: " +
+			"{name: f, loseCluster: {cluster: b}}\n  - expect: {that: \"shoot('alpha').answers\"}", ""},
 		"the disk of a member": {"{members: [a, b, c]}", "{name: f, loseCluster: {cluster: a, wipe: true}}",
 			"the member of the garden's etcd on seed \"a\" would be wiped, too"},
 	} {

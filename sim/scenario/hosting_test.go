@@ -54,6 +54,8 @@ func TestCheck_HostedSeeds(t *testing.T) {
 				"{name: alpha, seed: x, workers: 1, nodes: real}", ""},
 		"a shoot that sleeps": {ring, "{name: a, seed: c, purpose: infrastructure, hibernated: true}",
 			"shoots[0].hibernated: Invalid value: true: must be left out"},
+		"a seed named like what is no seed": {"{name: outside}, {name: a, hostedBy: outside}", "",
+			"seeds[0].name: Invalid value: \"outside\": means something else"},
 		"a shoot named like a seed": {ring, "{name: first, seed: a}",
 			"shoots[0].name: Invalid value: \"first\": is the name of a seed"},
 	} {
@@ -86,5 +88,47 @@ func TestCheck_CircleOfTwo_IsRefused(t *testing.T) {
 	if err == nil || strings.Count(err.Error(), "would host each other") != 2 ||
 		!strings.Contains(err.Error(), "a ring has three seeds or more") {
 		t.Errorf("%v", err)
+	}
+}
+
+// What the garden would refuse for sure, or what would wait for nothing, is a mistake of the file.
+func TestCheck_StepsOnARing(t *testing.T) {
+	t.Parallel()
+	const lost = "fault: {name: f, loseCluster: {cluster: a}}"
+	for name, c := range map[string]struct{ steps, want string }{
+		"a seed sleeps":         {"hibernate: {shoot: a}", `hibernate.shoot: Invalid value: "a": is a seed of the landscape`},
+		"a seed goes":           {"delete: {shoot: a}", `delete.shoot: Invalid value: "a": is a seed of the landscape`},
+		"a seed stays":          {"delete: {shoot: a, refused: true}", ""},
+		"a seed is made":        {"create: {shoot: a}", `create.shoot: Invalid value: "a": is a seed of the landscape`},
+		"on itself":             {"migrate: {shoot: a, to: a}", `migrate.to: Invalid value: "a": cannot host itself`},
+		"on itself, refused":    {"migrate: {shoot: a, to: a, refused: true}", ""},
+		"on an occupied member": {"migrate: {shoot: c, to: a}", `migrate.to: Invalid value: "a": hosts the seed "b" at this`},
+		"on its guest":          {"migrate: {shoot: c, to: first}\n  - migrate: {shoot: a, to: b}", `"b": is hosted by "a"`},
+		"back":                  {"migrate: {shoot: c, to: first}\n  - migrate: {shoot: c, to: b}", ""},
+		"where a fault was":     {lost + "\n  - migrate: {shoot: c, to: a}", ""},
+		"a shoot of others":     {"migrate: {shoot: alpha, to: a}", ""},
+		"handed over from a seed": {"handOver: {shoot: a, to: first}",
+			`handOver.shoot: Invalid value: "a": does not run outside any seed at this step`},
+		"handed over to its guest": {lost + "\n  - restoreOutside: {shoot: a}\n  - handOver: {shoot: a, to: a}",
+			`handOver.to: Invalid value: "a": cannot host itself`},
+		"restored twice": {lost + "\n  - restoreOutside: {shoot: a}\n  - restoreOutside: {shoot: a}",
+			`restoreOutside.shoot: Invalid value: "a": runs outside any seed already`},
+		"restored again": {lost + "\n  - restoreOutside: {shoot: a}\n  - handOver: {shoot: a, to: c}\n  - " +
+			"handOver: {shoot: a, to: first}\n  - restoreOutside: {shoot: a}", ""},
+		"restored asleep": {"hibernate: {shoot: alpha}\n  - restoreOutside: {shoot: alpha}",
+			`restoreOutside.shoot: Invalid value: "alpha": is hibernated at this step`},
+		"a program of a seed": {"fault: {name: f, kill: {cluster: a, program: etcd}}",
+			`kill.cluster: Invalid value: "a": is a shoot, whose programs are on another seed`},
+	} {
+		_, err := scenario.Parse("ring.yaml", []byte(strings.Replace(ringOf("{name: first}, {name: a, hostedBy: c}, "+
+			"{name: b, hostedBy: a}, {name: c, hostedBy: b}", "{name: alpha, seed: c}"),
+			"- expect", "- "+c.steps+"\n  - expect", 1)))
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) ||
+			strings.Count(err.Error(), "ring.yaml:") != 1):
+			t.Errorf("%s: %v, want %q alone", name, err, c.want)
+		}
 	}
 }

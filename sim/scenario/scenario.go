@@ -145,7 +145,7 @@ func checkGarden(path *field.Path, l landscape.Landscape) field.ErrorList {
 	for i, member := range members {
 		errs = append(errs, choice.Check(at.Index(i), member, l.SeedNames())...)
 		if slices.Contains(members[:i], member) {
-			errs = append(errs, field.Duplicate(at.Index(i), member))
+			errs = append(errs, twice(at.Index(i), member, "name another seed"))
 		}
 	}
 	if n := len(members); n != 3 && n != 5 {

@@ -38,6 +38,8 @@ func (c *Create) String() string { return "create " + c.Shoot }
 // Check wants a shoot of the landscape that does not exist yet.
 func (c *Create) Check(path *field.Path, state *dryrun.State) field.ErrorList {
 	errs := append(state.Garden(path), positive(path.Child("within"), c.Within)...)
+	errs = append(errs, state.KeepsSeed(path.Child("shoot"), c.Shoot, "which is there from the beginning: leave the step "+
+		"out")...)
 	shoot, known := state.Shoots[c.Shoot]
 	if !known {
 		absent := func(shoot *dryrun.Shoot) bool { return !shoot.Exists }

@@ -33,6 +33,10 @@ func (d *Delete) String() string { return "delete " + d.Shoot + inVain(d.Refused
 func (d *Delete) Check(path *field.Path, state *dryrun.State) field.ErrorList {
 	shoot, errs := state.Shoot(path.Child("shoot"), d.Shoot, dryrun.Exists)
 	errs = append(errs, state.Garden(path)...)
+	if !d.Refused {
+		errs = append(errs, state.KeepsSeed(path.Child("shoot"), d.Shoot, "whose deletion is refused: name another "+
+			"shoot, or expect that with refused: true")...)
+	}
 	if shoot != nil && !d.Refused {
 		shoot.Exists, shoot.Leaving = false, true
 	}

@@ -25,6 +25,7 @@ func (h *Hibernate) String() string { return "hibernate " + h.Shoot }
 func (h *Hibernate) Check(path *field.Path, state *dryrun.State) field.ErrorList {
 	shoot, errs := state.Shoot(path.Child("shoot"), h.Shoot, dryrun.Awake)
 	errs = append(errs, state.Garden(path)...)
+	errs = append(errs, state.KeepsSeed(path.Child("shoot"), h.Shoot, "which never sleeps: name another shoot")...)
 	if shoot == nil {
 		return errs
 	}

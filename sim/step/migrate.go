@@ -72,6 +72,7 @@ func (m *Migrate) Check(path *field.Path, state *dryrun.State) field.ErrorList {
 		errs = append(errs, field.Invalid(path.Child("to"), m.To,
 			"is the seed that the shoot is bound to at this step: name another"))
 	}
+	errs = append(errs, state.Host(path.Child("to"), m.Shoot, m.To)...)
 	shoot.Seed = m.To // known again, whatever has happened before
 	return errs
 }
@@ -131,8 +132,15 @@ func (r *RestoreOutside) Check(path *field.Path, state *dryrun.State) field.Erro
 	if !r.Refused {
 		state.Outside = true
 	}
-	if shoot != nil && !r.Refused {
-		shoot.Seed = ""
+	switch {
+	case shoot == nil || r.Refused:
+	case shoot.Asleep:
+		errs = append(errs, field.Invalid(path.Child("shoot"), r.Shoot, "is hibernated at this step: wake it before"))
+	case shoot.Outside && !shoot.Handed:
+		errs = append(errs, field.Invalid(path.Child("shoot"), r.Shoot, "runs outside any seed already at this step: "+
+			"hand it over before, or leave the step out"))
+	default:
+		shoot.Seed, shoot.Outside, shoot.Handed = "", true, false
 	}
 	return append(errs, state.Garden(path)...)
 }
@@ -175,16 +183,22 @@ func (h *HandOver) Subject() string { return h.Shoot }
 
 func (h *HandOver) String() string { return fmt.Sprintf("hand %s over to %s", h.Shoot, h.To) }
 
-// Check wants a shoot and a seed.
+// Check wants a shoot that was restored outside any seed, and a seed.
 func (h *HandOver) Check(path *field.Path, state *dryrun.State) field.ErrorList {
 	shoot, errs := state.Shoot(path.Child("shoot"), h.Shoot, dryrun.Awake)
 	errs = append(errs, state.Garden(path)...)
 	if seeds := state.Landscape.SeedNames(); !slices.Contains(seeds, h.To) {
 		return append(errs, dryrun.NoneOf(path.Child("to"), h.To, seeds))
 	}
-	if shoot != nil {
-		shoot.Seed = h.To
+	if shoot == nil {
+		return errs
 	}
+	if !shoot.Outside {
+		errs = append(errs, field.Invalid(path.Child("shoot"), h.Shoot, "does not run outside any seed at this step: "+
+			"restoreOutside it before, or migrate it"))
+	}
+	errs = append(errs, state.Host(path.Child("to"), h.Shoot, h.To)...)
+	shoot.Seed, shoot.Handed = h.To, true
 	return errs
 }
 

@@ -47,11 +47,11 @@ func (s *State) Condition(path *field.Path, text string) field.ErrorList {
 }
 
 // Visible is Condition for what is waited for at this place: while the garden is down, nothing can be waited for that
-// only the garden knows.
+// only the garden knows. One without a quorum may answer what it has seen.
 func (s *State) Visible(path *field.Path, text string) field.ErrorList {
 	errs := s.Condition(path, text)
 	if e, err := expression.Compile(text); err == nil && e.NeedsGarden() {
-		errs = append(errs, s.Garden(path)...)
+		errs = append(errs, s.gardenLost(path)...)
 	}
 	return errs
 }

@@ -3,6 +3,7 @@ package dryrun
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -91,8 +92,24 @@ func (s *State) outageOf(cluster string) (found outage, is bool) {
 	return found, is
 }
 
-// Garden finds what keeps the garden from answering at this place.
+// Garden finds what keeps the garden from answering at this place, be it that its etcd has no quorum.
 func (s *State) Garden(path *field.Path) field.ErrorList {
+	if errs := s.gardenLost(path); len(errs) > 0 || s.Unsure {
+		return errs
+	}
+	members := s.Landscape.Garden.Members
+	down := slices.DeleteFunc(slices.Clone(members), func(member string) bool {
+		_, is := s.outageOf(member)
+		return !is
+	})
+	if len(members) == 0 || 2*len(down) < len(members) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(path, fmt.Sprintf("the garden has no quorum at this step: of its members %s, "+
+		"these are lost or frozen: %s; heal one before", strings.Join(members, ", "), strings.Join(down, ", ")))}
+}
+
+func (s *State) gardenLost(path *field.Path) field.ErrorList {
 	if o, is := s.outageOf(landscape.Garden); is && !s.Unsure {
 		return field.ErrorList{field.Forbidden(path, o.String()+": heal it before")}
 	}

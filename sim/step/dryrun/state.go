@@ -35,6 +35,8 @@ type Shoot struct {
 	Leaving bool
 	Asleep  bool
 	Loaded  bool
+	// Outside says that its control plane was restored outside any seed, Handed that it was to be handed over since.
+	Outside, Handed bool
 	// Seed is where it was last bound by a step; empty when that is not known.
 	Seed string
 }
