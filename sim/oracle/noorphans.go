@@ -244,12 +244,16 @@ func (o NoOrphans) judgePlace(f *findings, e timeline.Event, here place, before 
 	seen := map[string]bool{}
 	for _, item := range after {
 		seen[item.Class] = true
+		if isOfLoad(item) {
+			known[item.UID] = true
+		}
 	}
 	var orphans []string
 	for key, item := range byName(after) {
 		_, old := before[key]
 		outlives := item.Class == "folder" && item.Owner != "" && seen[ownersOfFolders[item.Namespace]] && !there[item.Owner]
-		if outlives && (!old || known[item.Owner]) || !old && o.isOrphan(here, item, descends(item, after, known)) {
+		if outlives && (!old || known[item.Owner]) ||
+			!old && !isOfLoad(item) && o.isOrphan(here, item, descends(item, after, known)) {
 			orphans = append(orphans, describe(item))
 		}
 	}
@@ -261,6 +265,11 @@ func (o NoOrphans) judgePlace(f *findings, e timeline.Event, here place, before 
 		}
 		f.add(e.At, proof(here.seen, e.Seq), "%s is left on %s", orphan, e.Subject)
 	}
+}
+
+// isOfLoad says whether an item is of the load's namespace. A seed that is a shoot has it, too, and its workload.
+func isOfLoad(item timeline.Item) bool {
+	return item.Namespace == timeline.LoadNamespace || item.Class == "namespaces" && item.Name == timeline.LoadNamespace
 }
 
 func uids(items []timeline.Item) map[string]bool {

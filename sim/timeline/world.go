@@ -251,6 +251,9 @@ const (
 // Kind of InventorySeen.
 func (InventorySeen) Kind() Kind { return "InventorySeen" }
 
+// LoadNamespace is where loads write in every shoot, and where its workload runs.
+const LoadNamespace = "transplant-load"
+
 // Item is one thing of an inventory: an object of an API, a process, a folder, a bucket, a DNS record.
 type Item struct {
 	Class     string `json:"class"` // resource.group, or process, folder, bucket, record, …

@@ -14,10 +14,11 @@ import (
 	"github.com/transplant-sim/transplant/api/cloud"
 	machinev1alpha1 "github.com/transplant-sim/transplant/api/machine/v1alpha1"
 	"github.com/transplant-sim/transplant/sim/expression"
+	"github.com/transplant-sim/transplant/sim/timeline"
 )
 
 // WorkloadNamespace is where the workload of every shoot runs.
-const WorkloadNamespace = "transplant-load"
+const WorkloadNamespace = timeline.LoadNamespace
 
 // nodesOf asks the shoot's own API server, past every link, for its nodes and the workload on them.
 func nodesOf(ctx context.Context, w World, shoot string) (expression.Workers, error) {
