@@ -31,6 +31,9 @@ func TestCheck_Garden(t *testing.T) {
 		"no quorum": {"{members: [a, b, c]}", "{name: g, freezeCluster: {cluster: a}}\n  - fault: {name: f, loseCluster: " +
 			"{cluster: b}}\n  - migrate: {shoot: alpha, to: c}", "the garden has no quorum at this step: of its members " +
 			"a, b, c, these are lost or frozen: a, b; heal one before"},
+		"back without a quorum": {"{members: [a, b, c]}", "{name: g, freezeCluster: {cluster: a}}\n  - fault: {name: h, " +
+			"loseCluster: {cluster: b}}\n  - fault: {name: f, loseCluster: {cluster: garden}}",
+			".heal: Forbidden: the garden has no quorum at this step"},
 		"a quorum": {"{members: [a, b, c]}", "{name: f, loseCluster: {cluster: b}}\n  - migrate: {shoot: alpha, to: c}", ""},
 		"what is seen without a quorum": {"{members: [a, b, c]}", "{name: g, freezeCluster: {cluster: a}}\n  - fault: " +
 			"{name: f, loseCluster: {cluster: b}}\n  - expect: {that: \"shoot('alpha').answers\"}", ""},

@@ -122,7 +122,12 @@ func (s *State) Heal(path *field.Path, name string) (errs field.ErrorList) {
 	if s.Unsure {
 		return nil
 	}
+	ofGarden := func(o outage) bool { return o.fault == name && o.cluster == landscape.Garden && o.lost }
+	returns := slices.ContainsFunc(s.outages, ofGarden)
 	s.outages = slices.DeleteFunc(s.outages, func(o outage) bool { return o.fault == name })
+	if returns { // its API server is ready when its etcd is
+		errs = s.Garden(path)
+	}
 	s.ineffective = slices.DeleteFunc(s.ineffective, func(i ineffective) bool {
 		_, still := s.outageOf(i.outage.cluster)
 		if still && i.fault == name {
