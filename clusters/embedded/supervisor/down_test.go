@@ -24,10 +24,12 @@ func TestMain(m *testing.M) {
 	}
 	signal.Ignore(syscall.SIGTERM)
 	dir := rundir.At("deaf", path)
-	if _, _, err := dir.Acquire(); err != nil {
+	lock, _, err := dir.Acquire()
+	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
+	defer lock.Unlock() // the garbage collector closes a file that nobody refers to, and with it goes its lock
 	child, err := process.NewRunner().Start(process.Spec{Name: "sleeper", Path: "/bin/sleep", Args: []string{"600"}})
 	if err == nil {
 		err = dir.Remember("sleeper", child.ID())
