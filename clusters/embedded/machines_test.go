@@ -29,10 +29,12 @@ func hostedOnMachines(t *testing.T, script string) *Cluster {
 	t.Helper()
 	folder := t.TempDir()
 	parent := "#!/bin/sh\ncd " + folder + "\n" + script + "wait\n"
-	for name, content := range map[string]string{"node": node, "nodes": parent} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o700); err != nil {
-			t.Fatal(err)
-		}
+	syscall.ForkLock.RLock() // a child of another test that has an open file would keep it from being executed
+	err := errors.Join(os.WriteFile(filepath.Join(folder, "node"), []byte(node), 0o700),
+		os.WriteFile(filepath.Join(folder, "nodes"), []byte(parent), 0o700))
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		t.Fatal(err)
 	}
 	runner := process.NewRunner()
 	extra, err := runner.Start(process.Spec{Name: "nodes", Path: filepath.Join(folder, "nodes"), Dir: folder,

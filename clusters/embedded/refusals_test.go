@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -205,7 +206,10 @@ func TestHook_ClusterWithoutControllers_IsCalledBeforeItIsReady(t *testing.T) {
 	must(t, err)
 	idle := filepath.Join(t.TempDir(), "controlplane")
 	script := fmt.Sprintf("#!/bin/sh\n[ $1 != kube-controller-manager ] || exec sleep 600\nexec %q \"$@\"\n", programs)
-	must(t, os.WriteFile(idle, []byte(script), 0o700))
+	syscall.ForkLock.RLock() // a child of another test that has the open file would keep it from being executed
+	err = os.WriteFile(idle, []byte(script), 0o700)
+	syscall.ForkLock.RUnlock()
+	must(t, err)
 	called := errors.New("it is called")
 	options := embedded.Options{Binary: idle,
 		AfterClusters: func(context.Context, *embedded.Landscape) error { return called }}

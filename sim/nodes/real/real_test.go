@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -73,7 +74,10 @@ func newWorld(t *testing.T, addresses string) *world {
 	t.Helper()
 	w := &world{folder: t.TempDir()}
 	program := filepath.Join(w.folder, "kubelet")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o700); err != nil {
+	syscall.ForkLock.RLock() // a child of another test that has the open file would keep it from being executed
+	err := os.WriteFile(program, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o700)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	o, err := flags(t, "--pods-run=alpha="+addresses, "--dns-server=127.0.0.1:1")
