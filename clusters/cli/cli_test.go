@@ -243,10 +243,11 @@ func descendants(t *testing.T, supervisor process.ID) []process.ID {
 
 // A cluster that is lost or frozen does not answer, and does when it has returned or goes on.
 func testAbilities(t *testing.T, h home) {
-	answers := func(cluster string) error {
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	answers := func(cluster string, within time.Duration) error {
+		client := clientOf(t, h, cluster) // by a command, which takes its time
+		ctx, cancel := context.WithTimeout(t.Context(), within)
 		defer cancel()
-		_, err := clientOf(t, h, cluster).CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{})
+		_, err := client.CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{})
 		return err
 	}
 	for _, pair := range []struct{ breaks, is, repairs, not string }{
@@ -264,16 +265,16 @@ func testAbilities(t *testing.T, h home) {
 			}
 		}
 		for _, cluster := range []string{"a", "b"} {
-			if err := answers(cluster); err == nil {
+			if err := answers(cluster, 3*time.Second); err == nil {
 				t.Errorf("after %s cluster %q answers", pair.breaks, cluster)
 			}
 		}
-		if err := answers("garden"); err != nil {
+		if err := answers("garden", bound); err != nil {
 			t.Errorf("after %s of others the garden does not answer: %v", pair.breaks, err)
 		}
 		h.run(t, pair.repairs, "b", "a")
 		for _, cluster := range []string{"a", "b"} {
-			eventually(t, func() error { return answers(cluster) })
+			eventually(t, func() error { return answers(cluster, bound) })
 		}
 	}
 	if output, err := h.try(t, "lose", "a", "elm"); err == nil || !strings.Contains(output, `"elm"`) {
