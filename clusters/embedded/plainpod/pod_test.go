@@ -47,12 +47,12 @@ func pod(script string, initial ...corev1.Container) plainpod.Pod {
 	}
 }
 
-// await a file with this content.
+// await a file that begins with this content: a program that is started again and again writes more and more.
 func await(t *testing.T, path, want string) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		content, err := os.ReadFile(path)
-		if strings.TrimSpace(string(content)) == want {
+		if strings.HasPrefix(string(content), want+"\n") {
 			return
 		}
 		if time.Now().After(deadline) {
