@@ -234,12 +234,12 @@ func TestAccess_GardenIsAway_IsKeptByUsers(t *testing.T) {
 	if got := token(o.access); !strings.Contains(got, "connection refused") {
 		t.Errorf("who asks the garden hears %q", got)
 	}
-	garden.lost.Store(false)
 	access.Data["token"] = []byte("two")
 	access.ResourceVersion = ""
 	if err := garden.Update(t.Context(), access); err != nil {
 		t.Fatal(err)
 	}
+	garden.lost.Store(false) // this watch would miss a change between its list and its beginning
 	eventually(t, "users have what the garden says now", func() bool { return current() && token(o.keptAccess) == "two" })
 	if err := garden.Delete(t.Context(), access); err != nil {
 		t.Fatal(err)
