@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,12 +59,14 @@ func TestControlPlane_SeedNeverAnswers_LeavesTime(t *testing.T) {
 			return ctx.Err()
 		}})
 	o := &Observer{Landscape: &embedded.Landscape{}, guards: &guards{}, SeedClients: map[string]client.Client{"a": silent}}
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
-	defer cancel()
-	plane, err := o.controlPlane(ctx, "a", "alpha", &corev1.Secret{})
-	if plane != nil || !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
-		t.Errorf("%+v, %v, time left: %t", plane, err, ctx.Err() == nil)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+		defer cancel()
+		plane, err := o.controlPlane(ctx, "a", "alpha", &corev1.Secret{})
+		if plane != nil || !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			t.Errorf("%+v, %v, time left: %t", plane, err, ctx.Err() == nil)
+		}
+	})
 }
 
 // answering is the way to a guard.
