@@ -207,7 +207,7 @@ func (u *podsUser) registerWebhook(t *testing.T) {
 		&admissionregistrationv1.ValidatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: podserver},
 			Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-				Name: "podserver.e2e.test", AdmissionReviewVersions: []string{"v1"}, TimeoutSeconds: ptr.To[int32](5),
+				Name: "podserver.e2e.test", AdmissionReviewVersions: []string{"v1"}, TimeoutSeconds: ptr.To[int32](30),
 				SideEffects:   ptr.To(admissionregistrationv1.SideEffectClassNone),
 				FailurePolicy: ptr.To(admissionregistrationv1.Fail),
 				ClientConfig: admissionregistrationv1.WebhookClientConfig{CABundle: u.ca,

@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// callTimeout bounds one call of a user, and eachCall is when the next one begins, whatever became of it.
+	// callTimeout bounds one call that is measured, and eachCall is when the next one begins, whatever became of it.
 	callTimeout, eachCall = 5 * time.Second, 250 * time.Millisecond
 )
 
 // processOf a podserver, by exec.
 func (u *podsUser) processOf(ctx context.Context, pod string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	request := u.shoot.CoreV1().RESTClient().Get().Resource("pods").Namespace("default").Name(pod).SubResource("exec").
 		VersionedParams(&corev1.PodExecOptions{Command: []string{"cat", "/tmp/process"}, Stdout: true, Stderr: true},
@@ -70,7 +70,7 @@ func (u *podsUser) pageOf(ctx context.Context, pod string) (page string, err err
 	if err != nil {
 		return "", err
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: callTimeout}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
 	response, err := client.Do(get)
 	if err != nil {
 		return "", err
@@ -97,7 +97,9 @@ func (u *podsUser) measure(t *testing.T, pod string) (stop func() (api, exec cal
 	repeat := func(call func(context.Context) error) *calls {
 		seen := &calls{last: time.Now()}
 		one := func() {
-			err := call(ctx)
+			within, cancel := context.WithTimeout(ctx, callTimeout)
+			err := call(within)
+			cancel()
 			mutex.Lock()
 			defer mutex.Unlock()
 			switch now := time.Now(); {
