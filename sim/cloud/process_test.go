@@ -56,7 +56,7 @@ func newProcess(t *testing.T, more ...string) *cloudProcess {
 	}
 	// Addresses that no other process of these tests has: it gets its ports back when it is started again.
 	n := processes.Add(1)
-	host, names := fmt.Sprintf("127.230.1.%d", n), fmt.Sprintf("127.230.2.%d", n)
+	host, names := fmt.Sprintf("127.230.1.%d", n), fmt.Sprintf("127.230.4.%d", n)
 	pair, err := authority.Issue(pki.Request{Name: "cloud", Hosts: []string{host}}, time.Now())
 	if err != nil {
 		t.Fatal(err)

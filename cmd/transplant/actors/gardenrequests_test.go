@@ -216,7 +216,7 @@ func startManager(t *testing.T, config *rest.Config, garden client.Client) manag
 	if err != nil {
 		t.Fatal(err)
 	}
-	const host = "127.221.9.1" // nobody else has a port there
+	const host = "127.221.9.2" // nobody else has a port there
 	listener, err := net.Listen("tcp", host+":0")
 	if err != nil {
 		t.Fatal(err)
