@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/mod/modfile"
 	"sigs.k8s.io/yaml"
+
+	"github.com/transplant-sim/transplant/clusters/executable/executabletest"
 )
 
 // goNamed is a version of Go in a file for a CI.
@@ -97,7 +99,7 @@ func TestAction_Run_PassesArgumentsOnOrFails(t *testing.T) {
 		" \n":                                  "",
 	} {
 		program := filepath.Join(t.TempDir(), "program")
-		if err := os.WriteFile(program, []byte("#!/bin/sh\nprintf '%s\\n' \"$@\"\n"), 0o755); err != nil {
+		if err := executabletest.Write(program, []byte("#!/bin/sh\nprintf '%s\\n' \"$@\"\n")); err != nil {
 			t.Fatal(err)
 		}
 		command := exec.CommandContext(t.Context(), "bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)

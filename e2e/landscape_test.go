@@ -16,6 +16,7 @@ import (
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/transplant-sim/transplant/clusters/executable/executabletest"
 	"github.com/transplant-sim/transplant/clusters/integrationtest"
 )
 
@@ -71,7 +72,7 @@ func buildStatic(t *testing.T, folder, file string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, content, 0o755) //nolint:gosec // a program
+	return executabletest.Write(file, content)
 }
 
 // built is the path of the program. With -short, the test is skipped.

@@ -16,6 +16,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/program"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/executable/executabletest"
 )
 
 // node is what a process node looks like from outside: it has a child, which has arguments of its own.
@@ -29,12 +30,10 @@ func hostedOnMachines(t *testing.T, script string) *Cluster {
 	t.Helper()
 	folder := t.TempDir()
 	parent := "#!/bin/sh\ncd " + folder + "\n" + script + "wait\n"
-	syscall.ForkLock.RLock() // a child of another test that has an open file would keep it from being executed
-	err := errors.Join(os.WriteFile(filepath.Join(folder, "node"), []byte(node), 0o700),
-		os.WriteFile(filepath.Join(folder, "nodes"), []byte(parent), 0o700))
-	syscall.ForkLock.RUnlock()
-	if err != nil {
-		t.Fatal(err)
+	for name, content := range map[string]string{"node": node, "nodes": parent} {
+		if err := executabletest.Write(filepath.Join(folder, name), []byte(content)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	runner := process.NewRunner()
 	extra, err := runner.Start(process.Spec{Name: "nodes", Path: filepath.Join(folder, "nodes"), Dir: folder,

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/transplant-sim/transplant/clusters/embedded/binary"
 	"github.com/transplant-sim/transplant/clusters/embedded/processnode"
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/executable/executabletest"
 )
 
 type processState = rundir.ProcessState
@@ -206,10 +206,7 @@ func TestHook_ClusterWithoutControllers_IsCalledBeforeItIsReady(t *testing.T) {
 	must(t, err)
 	idle := filepath.Join(t.TempDir(), "controlplane")
 	script := fmt.Sprintf("#!/bin/sh\n[ $1 != kube-controller-manager ] || exec sleep 600\nexec %q \"$@\"\n", programs)
-	syscall.ForkLock.RLock() // a child of another test that has the open file would keep it from being executed
-	err = os.WriteFile(idle, []byte(script), 0o700)
-	syscall.ForkLock.RUnlock()
-	must(t, err)
+	must(t, executabletest.Write(idle, []byte(script)))
 	called := errors.New("it is called")
 	options := embedded.Options{Binary: idle,
 		AfterClusters: func(context.Context, *embedded.Landscape) error { return called }}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters/clustertest"
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
+	"github.com/transplant-sim/transplant/clusters/executable/executabletest"
 )
 
 // TestPods runs the pods that every backend must run alike.
@@ -416,7 +417,7 @@ func copyFile(t *testing.T, from, to string) {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(to, content, 0o755); err != nil {
+	if err := executabletest.Write(to, content); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/transplant-sim/transplant/clusters/executable/executabletest"
 )
 
 // The definitions are made of the types that the main module has.
@@ -107,7 +109,7 @@ func TestStandIns_CallDebiansPrograms(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"stress-ng", "nsenter"} {
 		script := "#!/bin/sh\necho " + name + " \"$@\"\n"
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(script), 0o700); err != nil {
+		if err := executabletest.Write(filepath.Join(folder, name), []byte(script)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/transplant-sim/transplant/clusters/executable/executabletest"
 	"github.com/transplant-sim/transplant/sim/contract"
 )
 
@@ -39,7 +40,7 @@ func TestInner(t *testing.T) {
 func TestRun_Report_IsSubtests(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "transplant")
-	if err := os.WriteFile(program, []byte(standIn), 0o755); err != nil {
+	if err := executabletest.Write(program, []byte(standIn)); err != nil {
 		t.Fatal(err)
 	}
 	all := map[string]contract.Finding{

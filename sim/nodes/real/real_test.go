@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/transplant-sim/transplant/clusters/embedded/process"
 	"github.com/transplant-sim/transplant/clusters/embedded/program"
+	"github.com/transplant-sim/transplant/clusters/executable/executabletest"
 )
 
 // flags are read as the harness gives them.
@@ -74,10 +74,7 @@ func newWorld(t *testing.T, addresses string) *world {
 	t.Helper()
 	w := &world{folder: t.TempDir()}
 	program := filepath.Join(w.folder, "kubelet")
-	syscall.ForkLock.RLock() // a child of another test that has the open file would keep it from being executed
-	err := os.WriteFile(program, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o700)
-	syscall.ForkLock.RUnlock()
-	if err != nil {
+	if err := executabletest.Write(program, []byte("#!/bin/sh\nexec sleep 1000\n")); err != nil {
 		t.Fatal(err)
 	}
 	o, err := flags(t, "--pods-run=alpha="+addresses, "--dns-server=127.0.0.1:1")
