@@ -3,10 +3,19 @@ package e2e
 import (
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/transplant-sim/transplant/api/cloud"
+	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/clusters/switchboard"
+	"github.com/transplant-sim/transplant/cmd/transplant/environment"
+	"github.com/transplant-sim/transplant/controllers/controlplane/workload"
+	"github.com/transplant-sim/transplant/controllers/etcd/backup"
 )
 
 // A ring that is brought up by hand is closed. When all its seeds have died, none comes back by itself, and an operator
@@ -17,7 +26,7 @@ func TestUp_Ring(t *testing.T) {
 	l.up(t, "--ring", "3")
 	t.Run("each seed is a shoot on another", l.ringIsClosed)
 	l.on(t, "a", "create", "namespace", "kept")
-	time.Sleep(10 * time.Second) // there must be a backup that has it
+	l.awaitBackup(t, "a", l.on(t, "a", "get", "namespace", "kept", "-o", "jsonpath={.metadata.resourceVersion}"))
 	t.Run("it is started cold", l.startsCold)
 }
 
@@ -34,6 +43,41 @@ func (l *landscape) ringIsClosed(t *testing.T) {
 	l.on(t, "garden", "wait", "seed", "first", "a", "b", "c", "--for=condition=GardenletReady=True", "--timeout=0")
 	if got := l.on(t, "a", "get", "namespace", "shoot--p--b", "-o", "name"); got != "namespace/shoot--p--b\n" {
 		t.Errorf("the control plane of b is not on a: %q", got)
+	}
+}
+
+// awaitBackup waits until the backups of a shoot have all that was written up to a revision.
+func (l *landscape) awaitBackup(t *testing.T, shoot, revision string) {
+	t.Helper()
+	want, err := strconv.ParseInt(revision, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := cloud.FromKubeconfigFile(rundir.At("e2e", filepath.Join(l.home, "e2e")).Kubeconfig(
+		environment.CloudAdmin, switchboard.Cloud), cloud.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	buckets, err := c.Buckets().List(t.Context(), cloud.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, deadline := int64(0), time.Now().Add(multiplier*time.Minute)
+	for ; last < want; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the backups of shoot %q end at revision %d, want %d", shoot, last, want)
+		}
+		for _, bucket := range buckets {
+			for object, err := range c.Bucket(bucket.Name).All(t.Context(), environment.TechnicalID(shoot)+"--") {
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, key, _ := strings.Cut(object.Key, "/"+workload.Etcd+"/")
+				if found, is := backup.ParseKey(key); is {
+					last = max(last, found.Last)
+				}
+			}
+		}
 	}
 }
 
