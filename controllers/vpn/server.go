@@ -47,15 +47,19 @@ func newServer(c certificates, clock clock.WithDelayedExecution, log logr.Logger
 		transport: &http2.Transport{ReadIdleTimeout: alive, PingTimeout: answer}}
 }
 
-// serveTunnels takes tunnels until ctx is done or the listener fails.
+// serveTunnels takes tunnels until ctx is done or the listener fails, and then waits for their end.
 func (s *server) serveTunnels(ctx context.Context, listener net.Listener) error {
+	var tunnels sync.WaitGroup
+	defer tunnels.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	listener = tls.NewListener(listener, s.certificates.server(nodesEnd, http2.NextProtoTLS))
 	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
 	for {
 		connection, err := listener.Accept()
 		switch {
 		case err == nil:
-			go s.take(ctx, connection.(*tls.Conn))
+			tunnels.Go(func() { s.take(ctx, connection.(*tls.Conn)) })
 		case ctx.Err() != nil:
 			return nil
 		default:
