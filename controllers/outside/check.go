@@ -31,6 +31,12 @@ func (e *OwnedError) Error() string {
 		"would run: %s", e.Shoot, e.Why)
 }
 
+// ExitOwned is the exit code of the command that was refused by an OwnedError.
+const ExitOwned = 3
+
+// ExitCode of the command.
+func (e *OwnedError) ExitCode() int { return ExitOwned }
+
 // IncompleteError names what the restore cannot do without and has not found.
 type IncompleteError struct {
 	Shoot   string

@@ -159,7 +159,7 @@ func (r *RestoreOutside) Run(ctx context.Context, env *Environment) error {
 	switch {
 	case r.Refused && err == nil:
 		return Unmet{Why: r.String() + ": it has begun"}
-	case r.Refused && is:
+	case r.Refused && is && was.Owned:
 		return nil
 	case is:
 		return Unmet{Why: fmt.Sprintf("%s: it was refused: %s", r, was.Why)}

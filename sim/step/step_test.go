@@ -450,3 +450,35 @@ func TestCheck_GardenIsDown_RefusesStepsThatNeedIt(t *testing.T) {
 		}
 	}
 }
+
+// outside is a World that ends the restore of a control plane outside any seed in this way.
+type outside struct {
+	world.World
+	ends error
+}
+
+func (o outside) RestoreOutside(context.Context, string) error { return o.ends }
+
+// A command that fails has not refused the shoot as one that somebody else runs.
+func TestRestoreOutside_Refused_WantsThatSomebodyElseRunsIt(t *testing.T) {
+	t.Parallel()
+	owned, failed := world.RefusedOutside{Why: "it is owned", Owned: true}, world.RefusedOutside{Why: "no backups"}
+	for _, c := range []struct {
+		refused bool
+		ends    error
+		unmet   string
+	}{
+		{refused: true, ends: owned},
+		{refused: true, ends: failed, unmet: "it was refused: no backups"},
+		{refused: true, unmet: "it has begun"},
+		{ends: owned, unmet: "it was refused: it is owned"},
+		{},
+	} {
+		one := step.RestoreOutside{Shoot: "alpha", Refused: c.refused}
+		err := one.Run(t.Context(), &step.Environment{World: outside{ends: c.ends}})
+		if (err != nil) != (c.unmet != "") || err != nil && (!errors.As(err, &step.Unmet{}) ||
+			!strings.Contains(err.Error(), c.unmet)) {
+			t.Errorf("%s, ends with %v: %v", &one, c.ends, err)
+		}
+	}
+}

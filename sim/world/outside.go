@@ -10,6 +10,9 @@ type Outside interface {
 }
 
 // RefusedOutside says why a control plane does not begin to run outside any seed.
-type RefusedOutside struct{ Why string }
+type RefusedOutside struct {
+	Why   string
+	Owned bool // somebody else runs it, or may
+}
 
 func (r RefusedOutside) Error() string { return r.Why }

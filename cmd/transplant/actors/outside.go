@@ -216,8 +216,8 @@ func takeLock(ctx context.Context, lock *flock.Flock) (taken bool, err error) {
 func handOverFrom(ctx context.Context, lock *flock.Flock, restore *outside.Restore, key types.NamespacedName,
 	seed string) error {
 	if seed == "" {
-		return fmt.Errorf("restore the control plane of shoot %q outside any seed: another command runs it: give it to a "+
-			"seed with --hand-over SEED, or end that command", key)
+		return &outside.OwnedError{Shoot: key.String(),
+			Why: "another command runs it: give it to a seed with --hand-over SEED, or end that command"}
 	}
 	free := 0
 	ctx, stop := while(ctx, func() error {

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"time"
 
 	"github.com/transplant-sim/transplant/clusters/embedded"
 	"github.com/transplant-sim/transplant/clusters/ready"
 	"github.com/transplant-sim/transplant/cmd/transplant/actors"
+	"github.com/transplant-sim/transplant/controllers/outside"
 	"github.com/transplant-sim/transplant/sim/world"
 )
 
@@ -49,7 +51,9 @@ func (i *Injector) RestoreOutside(ctx context.Context, shoot string) error {
 			err = errors.New("an earlier command runs the control plane")
 		}
 		if err != nil && !started.Running() {
-			return ready.Never(world.RefusedOutside{Why: started.Ended().Error()})
+			exit, is := errors.AsType[*exec.ExitError](started.Err())
+			return ready.Never(world.RefusedOutside{Why: started.Ended().Error(),
+				Owned: is && exit.ExitCode() == outside.ExitOwned})
 		}
 		return err
 	})
