@@ -19,7 +19,7 @@ import (
 // Limits of the tree's size and language. Who lowers a count lowers its limit here; raising one needs a reason in the
 // commit.
 const (
-	productionLines = 158_495 // of files that people have written, without tests and test kits
+	productionLines = 158_526 // of files that people have written, without tests and test kits
 	methodsOfAType  = 30      // exported and others, of the type that has most
 	largePackages   = 4       // packages with more than 15 files, generated ones and tests not counted
 	longLines       = 0       // of more than 120 columns, in Go but for markers, and in Markdown outside tables

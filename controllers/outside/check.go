@@ -181,9 +181,13 @@ func (r *Restore) checkHandOver(ctx context.Context, key types.NamespacedName, t
 	}
 	seeds, shoots := &gardencorev1beta1.SeedList{}, &gardencorev1beta1.ShootList{}
 	managed, shoot := &seedmanagementv1alpha1.ManagedSeedList{}, &gardencorev1beta1.Shoot{}
-	if err := errors.Join(r.Garden.List(ctx, seeds), r.Garden.List(ctx, shoots), r.Garden.List(ctx, managed),
-		r.Garden.Get(ctx, key, shoot)); err != nil {
-		return fmt.Errorf("read seeds and shoots in the garden: %w", err)
+	for _, list := range []client.ObjectList{seeds, shoots, managed} {
+		if err := r.Garden.List(ctx, list); err != nil {
+			return fmt.Errorf("list the seeds and shoots of the garden: %w", err)
+		}
+	}
+	if err := r.Garden.Get(ctx, key, shoot); err != nil {
+		return fmt.Errorf("read shoot %q in the garden: %w", key, err)
 	}
 	q := &placement.Question{Shoot: shoot, Seeds: seeds.Items, Usage: placement.UsageOf(shoots.Items, shoot),
 		Hosts: placement.HostsOf(managed.Items, shoots.Items), Source: constants.SeedOutside}
@@ -200,13 +204,18 @@ func (r *Restore) checkHandOver(ctx context.Context, key types.NamespacedName, t
 	}
 	if name, _, _ := placement.ProfileOf(shoot); name != "" {
 		q.Profile = &gardencorev1beta1.CloudProfile{}
-		if err := r.Garden.Get(ctx, client.ObjectKey{Name: name}, q.Profile); err != nil {
-			return fmt.Errorf("read CloudProfile %q: %w", name, err)
+		err := r.Garden.Get(ctx, client.ObjectKey{Name: name}, q.Profile)
+		if apierrors.IsNotFound(err) {
+			err = fmt.Errorf("%w: %w", errMisfit, err)
+		}
+		if err != nil {
+			return fmt.Errorf("read CloudProfile %q, by which seeds are chosen: %w", name, err)
 		}
 		q.Profile.SetDefaults()
 	}
 	if why := q.Misfits(seed); len(why) > 0 {
-		return fmt.Errorf("hand the control plane over to seed %q: %w: it %s", to, errMisfit, strings.Join(why, ", and "))
+		return fmt.Errorf("hand the control plane over to seed %q: %w: it %s; name another one, or none until it can have it",
+			to, errMisfit, strings.Join(why, ", and "))
 	}
 	return nil
 }

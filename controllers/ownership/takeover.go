@@ -39,7 +39,7 @@ func (e *UnwrittenError) Error() string { return fmt.Sprintf("write the %s: %v",
 // Unwrap gives the cause.
 func (e *UnwrittenError) Unwrap() error { return e.Err }
 
-// NotBoundError says that spec.seedName does not name this seed: it must not take the shoot over.
+// NotBoundError says that the garden gives the shoot to somebody else: this seed must not take it over.
 type NotBoundError struct{ Seed, Bound string }
 
 func (e *NotBoundError) Error() string {

@@ -244,7 +244,7 @@ func (o NoOrphans) judgePlace(f *findings, e timeline.Event, here place, before 
 	seen := map[string]bool{}
 	for _, item := range after {
 		seen[item.Class] = true
-		if isOfLoad(item) {
+		if here.isOfLoad(item) {
 			known[item.UID] = true
 		}
 	}
@@ -253,7 +253,7 @@ func (o NoOrphans) judgePlace(f *findings, e timeline.Event, here place, before 
 		_, old := before[key]
 		outlives := item.Class == "folder" && item.Owner != "" && seen[ownersOfFolders[item.Namespace]] && !there[item.Owner]
 		if outlives && (!old || known[item.Owner]) ||
-			!old && !isOfLoad(item) && o.isOrphan(here, item, descends(item, after, known)) {
+			!old && !here.isOfLoad(item) && o.isOrphan(here, item, descends(item, after, known)) {
 			orphans = append(orphans, describe(item))
 		}
 	}
@@ -267,9 +267,11 @@ func (o NoOrphans) judgePlace(f *findings, e timeline.Event, here place, before 
 	}
 }
 
-// isOfLoad says whether an item is of the load's namespace. A seed that is a shoot has it, too, and its workload.
-func isOfLoad(item timeline.Item) bool {
-	return item.Namespace == timeline.LoadNamespace || item.Class == "namespaces" && item.Name == timeline.LoadNamespace
+// isOfLoad says whether an item is of the load's namespace, which a seed has, too, if it is a shoot.
+func (p place) isOfLoad(item timeline.Item) bool {
+	isShoot := p.isSeed && slices.Contains(slices.Collect(maps.Values(p.ids)), p.name)
+	return isShoot && (item.Namespace == timeline.LoadNamespace ||
+		item.Class == "namespaces" && item.Name == timeline.LoadNamespace)
 }
 
 func uids(items []timeline.Item) map[string]bool {

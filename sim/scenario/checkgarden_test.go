@@ -37,6 +37,9 @@ func TestCheck_Garden(t *testing.T) {
 		"a quorum": {"{members: [a, b, c]}", "{name: f, loseCluster: {cluster: b}}\n  - migrate: {shoot: alpha, to: c}", ""},
 		"what is seen without a quorum": {"{members: [a, b, c]}", "{name: g, freezeCluster: {cluster: a}}\n  - fault: " +
 			"{name: f, loseCluster: {cluster: b}}\n  - expect: {that: \"shoot('alpha').answers\"}", ""},
+		"a shoot is used without a quorum": {"{members: [a, b, c]}", "{name: g, freezeCluster: {cluster: a}}\n  - fault: " +
+			"{name: f, loseCluster: {cluster: b}}\n  - apply: {shoot: alpha, object: {apiVersion: v1, kind: ConfigMap, " +
+			"metadata: {name: x, namespace: default}}}", ""},
 		"the disk of a member": {"{members: [a, b, c]}", "{name: f, loseCluster: {cluster: a, wipe: true}}",
 			"the member of the garden's etcd on seed \"a\" would be wiped, too"},
 	} {

@@ -109,12 +109,18 @@ func TestCheck_StepsOnARing(t *testing.T) {
 		"a shoot of others":     {"migrate: {shoot: alpha, to: a}", ""},
 		"handed over from a seed": {"handOver: {shoot: a, to: first}",
 			`handOver.shoot: Invalid value: "a": does not run outside any seed at this step`},
-		"handed over to its guest": {lost + "\n  - restoreOutside: {shoot: a}\n  - handOver: {shoot: a, to: a}",
+		"handed over to itself": {lost + "\n  - restoreOutside: {shoot: a}\n  - handOver: {shoot: a, to: a}",
 			`handOver.to: Invalid value: "a": cannot host itself`},
 		"restored twice": {lost + "\n  - restoreOutside: {shoot: a}\n  - restoreOutside: {shoot: a}",
 			`restoreOutside.shoot: Invalid value: "a": runs outside any seed already`},
 		"restored again": {lost + "\n  - restoreOutside: {shoot: a}\n  - handOver: {shoot: a, to: c}\n  - " +
 			"handOver: {shoot: a, to: first}\n  - restoreOutside: {shoot: a}", ""},
+		"evacuated from where it was moved": {lost + "\n  - migrate: {shoot: c, to: first}\n  - " +
+			"migrate: {shoot: b, to: c}\n  - heal: f\n  - migrate: {shoot: a, to: c}", ""},
+		"taken by force": {lost + "\n  - restoreOutside: {shoot: a}\n  - patch: {shoot: a, merge: {metadata: {annotations: " +
+			"{shoot.gardener.cloud/force-restore: \"true\"}}}}\n  - restoreOutside: {shoot: a}", ""},
+		"handed over after a move": {lost + "\n  - restoreOutside: {shoot: a}\n  - migrate: {shoot: a, to: first}\n  - " +
+			"handOver: {shoot: a, to: c}", `handOver.shoot: Invalid value: "a": does not run outside any seed at this step`},
 		"restored asleep": {"hibernate: {shoot: alpha}\n  - restoreOutside: {shoot: alpha}",
 			`restoreOutside.shoot: Invalid value: "alpha": is hibernated at this step`},
 		"a program of a seed": {"fault: {name: f, kill: {cluster: a, program: etcd}}",

@@ -39,7 +39,7 @@ func (a *Apply) String() string { return fmt.Sprintf("apply %s in %s", a.Object,
 
 // Check wants an awake shoot, which may be in deletion, and an object that fits its kind.
 func (a *Apply) Check(path *field.Path, state *dryrun.State) field.ErrorList {
-	errs := append(state.Garden(path), state.Reachable(path.Child("shoot"), a.Shoot)...)
+	errs := append(state.GardenUp(path), state.Reachable(path.Child("shoot"), a.Shoot)...)
 	return append(errs, a.Object.Check(path.Child("object"))...)
 }
 
@@ -128,7 +128,7 @@ func (r *Remove) String() string { return fmt.Sprintf("remove %s from %s", r.Obj
 
 // Check wants an awake shoot, which may be in deletion, and no more of the object than who it is.
 func (r *Remove) Check(path *field.Path, state *dryrun.State) field.ErrorList {
-	errs := append(state.Garden(path), state.Reachable(path.Child("shoot"), r.Shoot)...)
+	errs := append(state.GardenUp(path), state.Reachable(path.Child("shoot"), r.Shoot)...)
 	errs = append(errs, r.Object.Check(path.Child("object"))...)
 	return append(errs, r.Object.CheckBare(path.Child("object"))...)
 }

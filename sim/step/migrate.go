@@ -73,7 +73,8 @@ func (m *Migrate) Check(path *field.Path, state *dryrun.State) field.ErrorList {
 			"is the seed that the shoot is bound to at this step: name another"))
 	}
 	errs = append(errs, state.Host(path.Child("to"), m.Shoot, m.To)...)
-	shoot.Seed = m.To // known again, whatever has happened before
+	state.Bind(shoot, m.To)
+	shoot.Outside, shoot.Handed = false, false // or the garden would refuse it
 	return errs
 }
 
@@ -197,8 +198,11 @@ func (h *HandOver) Check(path *field.Path, state *dryrun.State) field.ErrorList 
 		errs = append(errs, field.Invalid(path.Child("shoot"), h.Shoot, "does not run outside any seed at this step: "+
 			"restoreOutside it before, or migrate it"))
 	}
-	errs = append(errs, state.Host(path.Child("to"), h.Shoot, h.To)...)
-	shoot.Seed, shoot.Handed = h.To, true
+	if h.To == h.Shoot { // what else is in its way may go before the seed is ready
+		errs = append(errs, field.Invalid(path.Child("to"), h.To, "cannot host itself: name another seed"))
+	}
+	state.Bind(shoot, h.To)
+	shoot.Handed = true
 	return errs
 }
 

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardencorev1beta1 "github.com/transplant-sim/transplant/api/core/v1beta1"
+	"github.com/transplant-sim/transplant/api/core/v1beta1/constants"
 	"github.com/transplant-sim/transplant/sim/choice"
 	"github.com/transplant-sim/transplant/sim/landscape"
 	"github.com/transplant-sim/transplant/sim/mergepatch"
@@ -64,7 +65,10 @@ func (p *Patch) Check(path *field.Path, state *dryrun.State) field.ErrorList {
 		return append(errs, choice.Check(path.Child("cloudProfile"), p.CloudProfile,
 			[]string{landscape.CloudProfile})...)
 	}
-	_, errs := state.Shoot(path.Child("shoot"), p.Shoot, dryrun.Exists)
+	shoot, errs := state.Shoot(path.Child("shoot"), p.Shoot, dryrun.Exists)
+	if shoot != nil && strings.Contains(p.Merge.String(), constants.ShootForceRestore) {
+		shoot.Handed = true // the seed that it is bound to takes it
+	}
 	errs = append(errs, state.Garden(path)...)
 	errs = append(errs, p.Merge.Check(merge, &gardencorev1beta1.Shoot{})...)
 	if p.Refused == "" { // what is not to happen is no change that the state must follow

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/transplant-sim/transplant/clusters/embedded/rundir"
+	"github.com/transplant-sim/transplant/controllers/outside"
 )
 
 // Two control planes outside any seed never have one address, and one that has ended leaves its own to the next.
@@ -74,7 +76,9 @@ func TestHandOverFrom_NoSeedIsNamed_SaysThatAnotherRunsIt(t *testing.T) {
 		t.Errorf("a second command: %t, %v", second, err)
 	}
 	err := handOverFrom(t.Context(), lock, nil, types.NamespacedName{Namespace: "garden-p", Name: "alpha"}, "")
-	if err == nil || !strings.Contains(err.Error(), "another command runs it: give it to a seed with --hand-over SEED") {
+	owned, is := errors.AsType[*outside.OwnedError](err)
+	if !is || owned.ExitCode() != outside.ExitOwned || !strings.Contains(err.Error(),
+		"another command runs it: give it to a seed with --hand-over SEED") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -59,7 +59,7 @@ func untilFinished(ctx context.Context, method, guard, path string, epoch int64,
 		if err == nil && answer.Finished && answer.Epoch == epoch {
 			return nil
 		}
-		if err == nil {
+		if err == nil && answer.Epoch != 0 {
 			last = answer
 		}
 		if !isSilence(err) {

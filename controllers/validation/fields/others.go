@@ -70,7 +70,7 @@ func cloudProfileRows() Table {
 
 func seedRows() Table {
 	return Table{
-		checked("metadata.name", "a DNS label"),
+		checked("metadata.name", "a DNS label, and not `outside`"),
 		free("metadata.labels", "free for operators; seed selectors use them"),
 		free("metadata.annotations", "annotations that are not listed here are free"),
 		checked(annotationsPath+"["+constants.ShootEmergencyStopReconciliations+"]", `"true" or "false"`),

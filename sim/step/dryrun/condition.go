@@ -51,7 +51,7 @@ func (s *State) Condition(path *field.Path, text string) field.ErrorList {
 func (s *State) Visible(path *field.Path, text string) field.ErrorList {
 	errs := s.Condition(path, text)
 	if e, err := expression.Compile(text); err == nil && e.NeedsGarden() {
-		errs = append(errs, s.gardenLost(path)...)
+		errs = append(errs, s.GardenUp(path)...)
 	}
 	return errs
 }

@@ -15,7 +15,7 @@ func (s *State) KeepsSeed(path *field.Path, shoot, why string) field.ErrorList {
 }
 
 // Host refuses a seed as the host of a shoot that is a seed itself, as the garden does
-// (docs/specification/nodes-and-seeds.md#spec-7-7). Where shoots are not known to be, nothing is refused.
+// (docs/specification/nodes-and-seeds.md#spec-7-7). A shoot of which it is not known where it is stands in no way.
 func (s *State) Host(path *field.Path, shoot, to string) field.ErrorList {
 	if !s.Landscape.IsHosted(shoot) || !s.Landscape.IsHosted(to) {
 		return nil

@@ -92,9 +92,9 @@ func (s *State) outageOf(cluster string) (found outage, is bool) {
 	return found, is
 }
 
-// Garden finds what keeps the garden from answering at this place, be it that its etcd has no quorum.
+// Garden finds what keeps the garden from being written to at this place, be it that its etcd has no quorum.
 func (s *State) Garden(path *field.Path) field.ErrorList {
-	if errs := s.gardenLost(path); len(errs) > 0 || s.Unsure {
+	if errs := s.GardenUp(path); len(errs) > 0 || s.Unsure {
 		return errs
 	}
 	members := s.Landscape.Garden.Members
@@ -109,7 +109,9 @@ func (s *State) Garden(path *field.Path) field.ErrorList {
 		"these are lost or frozen: %s; heal one before", strings.Join(members, ", "), strings.Join(down, ", ")))}
 }
 
-func (s *State) gardenLost(path *field.Path) field.ErrorList {
+// GardenUp finds what keeps the whole garden from answering at this place. Without a quorum it may answer with what it
+// has seen, and shoots are reached.
+func (s *State) GardenUp(path *field.Path) field.ErrorList {
 	if o, is := s.outageOf(landscape.Garden); is && !s.Unsure {
 		return field.ErrorList{field.Forbidden(path, o.String()+": heal it before")}
 	}

@@ -62,6 +62,16 @@ func (s *State) ForgetSeeds() {
 	}
 }
 
+// Bind notes that a step has bound a shoot to a seed. While a fault stands, the landscape may evacuate it from there.
+func (s *State) Bind(shoot *Shoot, to string) {
+	shoot.Seed = to
+	for _, healed := range s.Faults {
+		if !healed {
+			shoot.Seed = ""
+		}
+	}
+}
+
 // Exists is what most steps ask of a shoot.
 func Exists(shoot *Shoot) bool { return shoot.Exists }
 
