@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -257,11 +258,13 @@ func TestCheckHandOver_GardenWouldRefuseTheSeed_SaysWhyAndKeepsTheControlPlane(t
 	}
 	one := l.on(alpha)
 	one.Shoot, one.Epoch = l.shoot, 3
-	ctx, cancel := context.WithTimeout(t.Context(), 3*poll)
-	defer cancel()
-	if seed, err := one.untilAsked(ctx, "b"); !errors.Is(err, context.DeadlineExceeded) || seed != "" {
-		t.Errorf("it is handed over to %q, %v", seed, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*poll)
+		defer cancel()
+		if seed, err := one.untilAsked(ctx, "b"); !errors.Is(err, context.DeadlineExceeded) || seed != "" {
+			t.Errorf("it is handed over to %q, %v", seed, err)
+		}
+	})
 	if len(l.said) != 1 {
 		t.Errorf("the operator hears %q", l.said)
 	}
