@@ -66,9 +66,9 @@ func TestClearOutside_CommandWasKilled_BothFoldersGo(t *testing.T) {
 func TestHandOverFrom_NoSeedIsNamed_SaysThatAnotherRunsIt(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "alpha.lock")
-	held := flock.New(path)
-	defer held.Close() // the garbage collector closes a file that nobody refers to, and with it goes its lock
-	if first, err := takeLock(t.Context(), held); !first || err != nil {
+	another := flock.New(path)
+	defer another.Close() // the garbage collector closes a file that nobody refers to, and with it goes its lock
+	if first, err := takeLock(t.Context(), another); !first || err != nil {
 		t.Fatalf("the first command: %t, %v", first, err)
 	}
 	lock := flock.New(path)
