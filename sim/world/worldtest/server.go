@@ -43,12 +43,14 @@ func newStore() *Store {
 	return &Store{version: 1, objects: map[string]object{}, changed: make(chan struct{})}
 }
 
-// copyTo returns a store with the same objects, at a version that is higher by bump, without the last writes.
+// copyTo returns a store with the same objects, at a version that is higher by bump, but 1 at least, without the last
+// writes.
 func (s *Store) copyTo(bump int64, lose int) *Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fresh := newStore()
-	fresh.version, fresh.compacted = s.version+bump, s.version+bump
+	fresh.version = max(s.version+bump, fresh.version)
+	fresh.compacted = fresh.version
 	for path, o := range s.objects {
 		fresh.objects[path] = clone(o)
 	}
