@@ -60,13 +60,7 @@ func TestCheck_HostedSeeds(t *testing.T) {
 			"shoots[0].name: Invalid value: \"first\": is the name of a seed"},
 	} {
 		_, err := scenario.Parse("ring.yaml", []byte(ringOf(c.seeds, c.shoots)))
-		switch {
-		case c.want == "" && err != nil:
-			t.Errorf("%s: %v", name, err)
-		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) ||
-			strings.Count(err.Error(), "ring.yaml:") != 1):
-			t.Errorf("%s: %v, want %q alone", name, err, c.want)
-		}
+		checkAlone(t, name, err, c.want)
 	}
 }
 
@@ -88,6 +82,18 @@ func TestCheck_CircleOfTwo_IsRefused(t *testing.T) {
 	if err == nil || strings.Count(err.Error(), "would host each other") != 2 ||
 		!strings.Contains(err.Error(), "a ring has three seeds or more") {
 		t.Errorf("%v", err)
+	}
+}
+
+// checkAlone wants this one mistake; empty for none.
+func checkAlone(t *testing.T, name string, err error, want string) {
+	t.Helper()
+	switch {
+	case want == "" && err != nil:
+		t.Errorf("%s: %v", name, err)
+	case want != "" && (err == nil || !strings.Contains(err.Error(), want) ||
+		strings.Count(err.Error(), "ring.yaml:") != 1):
+		t.Errorf("%s: %v, want %q alone", name, err, want)
 	}
 }
 
@@ -129,12 +135,6 @@ func TestCheck_StepsOnARing(t *testing.T) {
 		_, err := scenario.Parse("ring.yaml", []byte(strings.Replace(ringOf("{name: first}, {name: a, hostedBy: c}, "+
 			"{name: b, hostedBy: a}, {name: c, hostedBy: b}", "{name: alpha, seed: c}"),
 			"- expect", "- "+c.steps+"\n  - expect", 1)))
-		switch {
-		case c.want == "" && err != nil:
-			t.Errorf("%s: %v", name, err)
-		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) ||
-			strings.Count(err.Error(), "ring.yaml:") != 1):
-			t.Errorf("%s: %v, want %q alone", name, err, c.want)
-		}
+		checkAlone(t, name, err, c.want)
 	}
 }

@@ -32,9 +32,9 @@ func (i *Injector) RestoreOutside(ctx context.Context, shoot string) error {
 		return fmt.Errorf("restore the control plane of shoot %q outside any seed: only the embedded backend can", shoot)
 	}
 	name := actors.RestoreControlPlane + "-" + shoot
-	runs := func() bool { return false } // whether an earlier command does, whose folder is there
+	earlierRuns := func() bool { return false } // then the folder is that of the earlier command
 	if earlier, err := on.Extras().Find(name); err == nil && earlier.Running() {
-		name, runs = name+"-again", earlier.Running
+		name, earlierRuns = name+"-again", earlier.Running
 	}
 	err := on.Extras().Start(ctx, embedded.Extra{Name: name,
 		Args: []string{actors.RestoreControlPlane, shoot, "--landscape=" + l.Dir().Name}})
@@ -47,7 +47,7 @@ func (i *Injector) RestoreOutside(ctx context.Context, shoot string) error {
 	}
 	return ready.Await(ctx, beginPoll, beginTimeout, func(context.Context) error {
 		_, err := os.Stat(actors.OutsideDir(l.Dir(), shoot))
-		if err == nil && runs() {
+		if err == nil && earlierRuns() {
 			err = errors.New("an earlier command runs the control plane")
 		}
 		if err != nil && !started.Running() {
